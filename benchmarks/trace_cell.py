@@ -30,7 +30,7 @@ def trace() -> tuple[list[CodeType], list[CodeType]]:
         code = frame.f_code
         # The bodies of modules and classes are definitions, and a generator expression is a part of its function.
         is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name != "<genexpr>"
-        if event == "call" and is_function and code.co_filename.startswith(PACKAGE):
+        if event == "call" and is_function and code.co_filename.startswith(PACKAGE) and not _is_importing(frame):
             seen.setdefault(code)
 
     from boosters_eval.cli.app import run
@@ -52,6 +52,15 @@ def trace() -> tuple[list[CodeType], list[CodeType]]:
         sys.setprofile(None)
     assert code == 0, code
     return before, list(seen)
+
+
+def _is_importing(frame) -> bool:
+    """Whether a function is only called because a module of the package is imported."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(PACKAGE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def count(codes: list[CodeType]) -> tuple[int, int]:

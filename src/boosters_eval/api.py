@@ -920,7 +920,6 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
 
 
 def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
-    """The findings of the request that the arguments of a function make."""
     """The findings of the request that the arguments of a function make, of the type that it promises."""
     request = _request(kind, function, given)
     with _heard(request):

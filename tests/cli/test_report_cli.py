@@ -194,3 +194,31 @@ def test_a_suite_is_run_and_then_found_again_by_its_run(place, kept_pool, capsys
         document["environment"] = [row for row in document["environment"] if row[0] != "Date"]
     assert first == second
     assert first["data"]["n_results"] > 0
+
+
+SUITE = ["report", "--suite", "minimal", "--library", "sklearn", "--seeds", "1", "--dry-run", "-f", "json"]
+
+
+def test_a_suite_has_the_options_of_every_run(place, kept_pool, capsys):
+    assert run([*SUITE, "--name", "mine", "--observer", "lines", "--verbose", "--memory-limit", "4096"]) == 0
+    said = capsys.readouterr()
+    assert "sklearn: " in said.err  # its parameters, and each outcome
+    assert run(["runs", "show", "mine"]) == 0
+    assert "name      mine" in capsys.readouterr().out
+    assert run([*SUITE, "--resume"]) == 0
+    assert json.loads(said.out)["data"]["n_results"] == json.loads(capsys.readouterr().out)["data"]["n_results"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--resume", "--rerun-failed"], "Use either --resume or --rerun-failed, not both."),
+        (["--verbose", "--quiet"], "Use either --verbose or --quiet, not both."),
+        (["--jobs", "0"], "The '--jobs' option must be a count from 1 to 4096. Got '0' instead."),
+        (["--workers", "2"], "The '--workers' option needs --executor dask. Got 'local' instead."),
+        (["--name", "last"], "The '--name' option must be up to 64 letters"),
+    ],
+)
+def test_its_options_are_refused_in_the_same_sentences(place, capsys, options, sentence):
+    assert run([*SUITE, *options]) == 3
+    assert capsys.readouterr().err.startswith(f"Error: {sentence}")

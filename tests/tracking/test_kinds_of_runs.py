@@ -4,8 +4,6 @@ import json
 
 import pytest
 import yaml
-from boosters_eval.preparing import prepare_importances
-from boosters_eval.running import run_importances
 from sendings import calls, send
 
 import fake_backends as fakes
@@ -17,10 +15,13 @@ from boosters_eval import (
     RunError,
     TrainingConfig,
     execute,
+    prepare_importances,
+    run_importances,
     run_paper,
     run_parity,
     track_run,
 )
+from boosters_eval.core.saying import listening
 from boosters_eval.engine.kinds import RUN_KINDS, RunKind, kind_of_run
 from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
@@ -161,7 +162,8 @@ def test_importances_are_sent_with_scores_and_the_most_important_features(noting
     few = TrainingConfig(n_estimators=4, max_depth=2)
     prepared = prepare_importances(TINY, "sklearn", seeds=2, training=few, kinds="permutation", permutations=2)
     said = []
-    explained = run_importances(prepared, executor=shared_pool(), track=noting.NotingTracker, say=said.append)
+    with listening(said.append):
+        explained = run_importances(prepared, executor=shared_pool(), track=noting.NotingTracker)
     assert said[-1] == f"NotingTracker: page of importances {explained.run_id[:8]}"
     found, end = competitors(noting)
     ((told, _, ended),) = found.values()

@@ -85,7 +85,7 @@ class RequestGroup(click.Group):
 
     def __init__(self, path: str, answer: Answer) -> None:
         self._path, self._answer = path, answer
-        self._own = _request_command(path, answer)
+        self._own = _request_command(path, answer) if path in COMMANDS else None
         super().__init__(
             path.rsplit(maxsplit=1)[-1] if path else "boosters-eval",
             help=GROUPS[path],

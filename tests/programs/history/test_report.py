@@ -258,5 +258,6 @@ def test_what_only_one_run_has_is_shown_and_no_pass():
 def test_runs_without_a_common_benchmark_are_refused():
     with pytest.raises(ConfigError, match="The runs 'run00000' and 'run00001' share no benchmark"):
         difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1), config="other")])
-    with pytest.raises(ConfigError, match=r"The '--metric' option must name what both runs measured: rmse\. Got 'auc'"):
+    wanted = r"The 'metrics' parameter must name what both runs measured: rmse\. Got 'auc'"
+    with pytest.raises(ConfigError, match=wanted):
         difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1))], ["auc"])

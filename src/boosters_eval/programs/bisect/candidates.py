@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.bisect.request import BisectRequest
     from boosters_eval.runners.base import Runner
 
-    _Install = Callable[[str], type[Runner]]  # of a build, by its reference
-
 
 def candidates_of(request: BisectRequest) -> list[Candidate]:
     """The candidates of the one source that was given."""
@@ -40,7 +38,7 @@ def candidates_of(request: BisectRequest) -> list[Candidate]:
     return _of_wheels(library, request.wheels, install) if request.wheels else _of_commits(library, request, install)
 
 
-def _releases(library: str, versions: str | Sequence[str], install: _Install) -> list[Candidate]:
+def _releases(library: str, versions: str | Sequence[str], install: Callable[[str], type[Runner]]) -> list[Candidate]:
     """The released versions from A to B, both included, or exactly those that are listed."""
     if isinstance(versions, str):
         low, high = _ends(versions)
@@ -59,7 +57,7 @@ def _releases(library: str, versions: str | Sequence[str], install: _Install) ->
     return [Candidate(version, partial(install, f"{library}=={version}")) for version in _once(chosen)]
 
 
-def _of_wheels(library: str, wheels: Sequence[Path], install: _Install) -> list[Candidate]:
+def _of_wheels(library: str, wheels: Sequence[Path], install: Callable[[str], type[Runner]]) -> list[Candidate]:
     """The wheels in the order that they are given in; each is called by its version or its file."""
     paths = [wheel.expanduser().absolute() for wheel in wheels]
     for path in paths:
@@ -76,7 +74,7 @@ def _of_wheels(library: str, wheels: Sequence[Path], install: _Install) -> list[
     ]
 
 
-def _of_commits(library: str, request: BisectRequest, install: _Install) -> list[Candidate]:
+def _of_commits(library: str, request: BisectRequest, install: Callable[[str], type[Runner]]) -> list[Candidate]:
     """The commits from GOOD to BAD, each built when it is needed."""
     folder = Path(request.folder or "").expanduser().absolute()
 

@@ -28,7 +28,7 @@ class Candidate:
     """One version of the library: what it is called, and how it becomes a competitor."""
 
     name: str  # in the answer: "4.5.0", or a commit
-    resolve: Callable[[], type[Runner]]  # builds and installs it; the adapter of the competitor
+    resolve: Callable[[], type[Runner]]  # builds and installs it
     detail: str = ""  # the first line of a commit's message
 
 

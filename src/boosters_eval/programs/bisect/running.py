@@ -8,14 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boosters_eval.core import disturbance
-from boosters_eval.core.errors import (
-    BoostersEvalError,
-    BoostersEvalWarning,
-    BuildError,
-    ConfigError,
-    InterruptedRunError,
-    RunError,
-)
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.text import counted
@@ -39,7 +32,7 @@ from boosters_eval.runners.resolve import library_name
 from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boosters_eval.core.disturbance import Disturbance
     from boosters_eval.core.findings import Screen
@@ -123,7 +116,7 @@ class Bisector:
     disturbances: tuple[Disturbance, ...] = ()
     steps: list[BisectionStep] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
-    _runners: dict[int, type[Runner]] = field(default_factory=dict)  # of the versions that are installed
+    _runners: dict[int, type[Runner]] = field(default_factory=dict)
     _known: dict[str, Outcome | Failure] = field(default_factory=dict)
     _machines: dict[str, MachineInfo] = field(default_factory=dict)  # that these name
     _margin: float = 0.0
@@ -149,13 +142,10 @@ class Bisector:
         """Compare the ends; if they differ, search between them."""
         self._look_at_machine()
         last = len(self.candidates) - 1
-        try:
-            whole, seeds = self._ends(0, last)
-            found = Located(0, last)
-            if whole.outcome == "changed":
-                found = locate(len(self.candidates), self._judge, self.rule.tries)
-        except KeyboardInterrupt:
-            raise InterruptedRunError from None  # between two runs too: what was found before is kept
+        whole, seeds = self._ends(0, last)
+        found = Located(0, last)
+        if whole.outcome == "changed":
+            found = locate(len(self.candidates), self._judge, self.rule.tries)
         return self._answer(whole, seeds, found)
 
     def _look_at_machine(self) -> None:
@@ -249,6 +239,7 @@ class Bisector:
     ) -> tuple[Found, _Look]:
         """Add seeds until the step is decided, or no more are allowed."""
         runners = {runner.name: runner for runner in map(self._runner, positions)}
+        labels = list(runners)
         is_time = self.yardstick.metric in TIMES
         known = {} if is_time else self._known  # a time belongs to its minute
         runs: tuple[str, ...] = ()
@@ -265,16 +256,16 @@ class Bisector:
                     break
                 results = collect(run)
                 fair = [result for result in results.results if result.fairly_timed or not is_time]
-                by_label = [[result for result in fair if result.library == label] for label in runners]
+                by_label = [[result for result in fair if result.library == label] for label in labels]
                 sides = [observe(found, self.yardstick.metric) for found in by_label]
                 runs = (*runs, results.run_id or "")
                 left_out = len(results.results) - len(fair)
                 found = judge(sides)
                 if settled(found) or seeds == schedule[-1]:
                     return found, _Look(sides, seeds, runs, left_out)
-        raise _failed(run.failures[0], list(runners))
+        raise _failed(run.failures[0], labels)
 
-    def _prepared(self, runners: dict[str, type[Runner]], seeds: int) -> PreparedRun:
+    def _prepared(self, runners: Mapping[str, type[Runner]], seeds: int) -> PreparedRun:
         configs = tuple(config.replace(libraries=tuple(runners)) for config in self.benchmarks.configs)
         prepared = prepare_seeds(replace(self.benchmarks, configs=configs, runners=runners), seeds, self.request)
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
@@ -298,7 +289,7 @@ class Bisector:
         return run
 
     def _runner(self, position: int) -> type[Runner]:
-        """The competitor's adapter; the version is installed on first use."""
+        """The competitor; the version is installed on first use."""
         if position not in self._runners:
             self._runners[position] = self.candidates[position].resolve()
         return self._runners[position]

@@ -1,4 +1,7 @@
-"""The program `report`: a suite is run, or what an earlier run found is read, and its report is written."""
+"""The program `report`: a suite is run, or what an earlier run found is read, and its report is written.
+
+What renders is loaded after the run, whose record names the libraries that were loaded.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,6 @@ from boosters_eval.programs.benchmark.compare import announce, complaint, is_suc
 from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.running import load_run, run_prepared
-from boosters_eval.programs.benchmark.tables import build_document, generate
-from boosters_eval.programs.importances import rendering
-from boosters_eval.programs.importances.running import is_explained, load_explanations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -83,7 +83,7 @@ class WrittenReport(Findings):
 def write(request: ReportRequest) -> WrittenReport:
     """Write a report on a suite, an earlier run or a results file."""
     formats, file = _place(request)
-    if request.run is not None and is_explained(request.run, request.home):
+    if request.run is not None and _is_explained(request.run, request.home):
         made = _on_importances(request, formats, file)
     else:
         made = _on_benchmark(request, formats, file)
@@ -96,6 +96,12 @@ def write(request: ReportRequest) -> WrittenReport:
     return made
 
 
+def _is_explained(run: str, home: Path | None) -> bool:
+    from boosters_eval.programs.importances.running import is_explained  # noqa: PLC0415
+
+    return is_explained(run, home)
+
+
 def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
     if request.suite is not None:
         results = _run_suite(request, file)
@@ -105,27 +111,31 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
         results = load_run(request.run or "last", request.home)
     if not results.results and not results.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
+    from boosters_eval.programs.benchmark.tables import build_document, render_files  # noqa: PLC0415
+    from boosters_eval.reports import print_document  # noqa: PLC0415
+
     kind, test = request.report_type, request.test
 
     def preview(console: Console) -> None:
-        from boosters_eval.reports import print_document  # noqa: PLC0415 (loads rich)
-
         print_document(build_document(results, kind, test=test), console)
 
-    files = generate.render_files(results, kind, request.output, formats, test=test)
+    files = render_files(results, kind, request.output, formats, test=test)
     return WrittenReport(_placed(files, file), results, request, tuple(formats), preview)
 
 
 def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
     """A run of `importances` has a report of its own, with the same formats."""
+    from boosters_eval.programs.importances.rendering import print_importances, render_files  # noqa: PLC0415
+    from boosters_eval.programs.importances.running import load_explanations  # noqa: PLC0415
+
     found = load_explanations(request.run or "last", request.home)
     if not found.results:
         raise RunError("There is nothing to report: no cell has an outcome.")
 
     def preview(console: Console) -> None:
-        rendering.print_importances(found.document(), console)
+        print_importances(found.document(), console)
 
-    files = rendering.render_files(found, request.output, formats)
+    files = render_files(found, request.output, formats)
     return WrittenReport(_placed(files, file), found.collection, request, tuple(formats), preview)
 
 
@@ -154,7 +164,7 @@ def _place(request: ReportRequest) -> tuple[list[ReportFormat], Path | None]:
         raise ConfigError(
             f"{the('output')} must be a folder for several formats ({', '.join(given)}). Got '{output}' instead."
         )
-    return given or list(generate.FORMATS), output if is_file else None
+    return given or ["md", "json", "html"], output if is_file else None
 
 
 def _placed(files: dict[Path, str], file: Path | None) -> dict[Path, str]:

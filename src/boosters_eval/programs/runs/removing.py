@@ -31,7 +31,8 @@ def choose(request: RemoveRunsRequest) -> Removal:
     else:
         folders = {folder.run_id: folder for folder in (any_run(one, request.home) for one in request.references)}
         chosen = list(map(summarise, folders.values()))
-    return Removal("run", tuple(_removable(run, request.home) for run in chosen))
+    latest_first = sorted(chosen, key=lambda run: run.written, reverse=True)
+    return Removal("run", tuple(_removable(run, request.home) for run in latest_first))
 
 
 def _removable(run: RunSummary, home: Path | None) -> Removable:

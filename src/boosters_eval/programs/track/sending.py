@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from boosters_eval.programs.track.request import TrackRequest
 
 
-class Sent(Findings):
+class SentRun(Findings):
     """A run that its trackers have; they have told of it."""
 
     def show(self, screen: Screen) -> None:
         """Nothing more."""
 
 
-def send(request: TrackRequest) -> Sent:
+def send(request: TrackRequest) -> SentRun:
     """Send an earlier run to trackers. What they have already is not sent again."""
     trackers = chosen_trackers(request.to, "to")
     send_run(request.reference, trackers, request.home, timeout=request.timeout, say=request.say or tell)
-    return Sent()
+    return SentRun()

@@ -1,0 +1,62 @@
+"""Runs from Python: listed, shown, opened and removed, in any home."""
+
+import webbrowser
+from datetime import timedelta
+
+import pytest
+
+from boosters_eval import ConfigError, list_runs, open_run, remove_runs, show_run
+from written_runs import SEEDS, written_run
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [
+        written_run(tmp_path, 1, facts={"name": "first", "command": ("compare", "-d", "diabetes")}),
+        written_run(tmp_path, 2, version="1.1", failed=SEEDS[:1]),
+    ]
+
+
+def test_all_are_listed_and_one_is_shown(tmp_path, runs):
+    found = list_runs(home=tmp_path)
+    assert {run.run_id for run in found.runs} == {folder.run_id for folder in runs}
+    assert len(list_runs(1, home=str(tmp_path)).runs) == 1
+    shown = show_run("first", home=tmp_path)
+    assert (shown.run.run_id, shown.run.done, shown.data) == (runs[0].run_id, 6, "diabetes")
+    assert [attempt["state"] for attempt in shown.attempts] == ["finished"]
+    assert shown.next["verify"] == f"boosters-eval verify {runs[0].run_id}"
+
+
+def test_a_page_is_written_into_the_run_and_opened_if_wanted(tmp_path, runs, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
+    page = open_run("first", browser=False, home=tmp_path)
+    assert page.path == runs[0].path / "report.html"
+    assert opened == []
+    open_run("first", home=tmp_path)
+    assert opened == [page.path.as_uri()]
+
+
+def test_removal_asks_nobody_but_can_be_previewed(tmp_path, runs):
+    previewed = remove_runs(older_than=timedelta(0), dry_run=True, home=tmp_path)
+    assert (len(previewed.things), previewed.removed) == (2, ())
+    assert remove_runs(older_than="1w", home=tmp_path).things == ()
+    assert remove_runs("first", home=tmp_path).removed == (runs[0].run_id,)
+    assert [folder.name for folder in (tmp_path / "runs").iterdir()] == [runs[1].run_id]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (remove_runs, "Use either 'references' or 'older_than' to choose what to remove."),
+        (lambda: remove_runs(older_than="3y"), "The 'older_than' parameter must be a time such as 12h, 30d or 8w."),
+        (lambda: list_runs(0), "The 'limit' parameter must be a count of at least 1. Got 0 instead."),
+        (lambda: show_run(3), "The 'reference' parameter must be a run's id, the beginning of one, its name, or"),
+        (lambda: open_run(home=3), "The 'home' parameter must be a path. Got 3 instead."),
+    ],
+)
+def test_a_mistake_names_the_parameter(call, told):
+    with pytest.raises(ConfigError) as caught:
+        call()
+    assert str(caught.value).startswith(told)
