@@ -181,10 +181,10 @@ def test_what_cannot_be_told_exits_with_1(boosters_eval, place, searched):
 
 
 def test_an_interruption_names_the_command_that_continues(boosters_eval, place, monkeypatch):
-    def interrupted(self):
+    def interrupted(self, *_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Bisector, "run", interrupted)
+    monkeypatch.setattr(Bisector, "_ends", interrupted)
     monkeypatch.setattr("sys.argv", ["boosters-eval", *VERSIONS])
     done = boosters_eval(*VERSIONS, check=130)
     assert f"boosters-eval {' '.join(VERSIONS)} --resume" in done.stderr

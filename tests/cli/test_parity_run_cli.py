@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from boosters_eval.core.errors import InterruptedRunError
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
@@ -76,7 +77,7 @@ def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
 
 def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypatch):
     def interrupted(*_, **__):
-        raise KeyboardInterrupt
+        raise InterruptedRunError
 
     monkeypatch.setattr("boosters_eval.programs.parity.running.run_parity", interrupted)
     done = boosters_eval(*COMMAND, "--force")

@@ -56,21 +56,21 @@ class MadeUp(be.Executor):
         for work in works:
             cell, spec = work.cell, work.cell.spec
             started(cell, "done")
-            number = self.numbers[int(cell.target.removeprefix("toy-"))]
+            number = self.numbers[int(cell.target.name.removeprefix("toy-"))]
             if number == "fails":
                 yield Failure.of(cell, phase="fit", error_type="ValueError", error_message="no such parameter")
                 continue
             value = number * (1 + self.noise * ((cell.repeat.seed * 7919 + round(1000 * number)) % 97 / 97))
             yield BenchmarkResult(
                 **identity_of(spec),
-                library=cell.target,
+                library=cell.target.name,
                 seed=cell.repeat.seed,
                 metrics={"rmse": value},
                 primary_metric="rmse",
                 train_time_s=value,
                 peak_memory_mb=value,
                 predictions_digest=f"{value}",
-                library_version=work.build.version,
+                library_version=cell.target.build.version,
                 n_train=800,
                 n_valid=200,
                 split_digest=f"{cell.repeat}",
@@ -465,7 +465,7 @@ class Stopped(MadeUp):
         for work, outcome in zip(works, super().run(works, started), strict=True):
             if len(self.ran) == self.after:
                 raise KeyboardInterrupt
-            self.ran.append((work.cell.repeat.seed, work.cell.target))
+            self.ran.append((work.cell.repeat.seed, work.cell.target.name))
             yield outcome
 
 

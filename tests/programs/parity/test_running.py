@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +18,6 @@ from boosters_eval.programs.parity.gate import decide
 from boosters_eval.programs.parity.method import METHODS, Convention
 from boosters_eval.programs.parity.rows import ParityRow, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
-from processes import PLUGINS
 from stamping import FAST, SLOW, Stamping
 
 if TYPE_CHECKING:
@@ -74,7 +71,7 @@ def run(pool: Executor, tmp_path: Path) -> Run:
 
 
 def test_each_row_has_the_host_of_the_machine_that_its_cell_names(pool: Executor, tmp_path: Path) -> None:
-    with Stamping(place=lambda cell: SLOW if cell.target == "close" else FAST) as nodes:
+    with Stamping(place=lambda cell: SLOW if cell.target.name == "close" else FAST) as nodes:
         rows = carry_out(nodes, tmp_path, *fakes.GOOD)
     hosts = {
         name: json.loads(row.host_json)["processor"] for name, row in rows.items() if row.status is BindingStatus.OK
@@ -333,7 +330,7 @@ def test_cells_run_one_at_a_time_and_are_seen_by_observers(tmp_path: Path, pool:
 
     class Seeing(Observer):
         def outcome(self, event: Any) -> None:
-            seen.append(event.cell.target)
+            seen.append(event.cell.target.name)
 
     given = {"home": tmp_path, "max_runs": 1, "observer": Seeing(), "name": "seen", "jobs": 4}
     assert run_parity("sum", **given).exit_code == 0
@@ -362,25 +359,3 @@ def test_references_are_refreshed_as_one_run(pool: Executor, tmp_path: Path) -> 
     for path in (tmp_path / "parity" / "oracles").glob("arrays/*/*.npy"):
         path.write_bytes(b"damaged")
     assert verify_oracles(home=tmp_path).exit_code == 2
-
-
-def test_a_run_of_any_kind_can_be_tracked(pool: Executor, tmp_path: Path, noting: Any) -> None:
-    METHODS.register("sum", fakes.method(fakes.Refuses, parameters={"k": 3}), replace=True)
-    found = run_parity("sum", home=tmp_path, max_runs=2, executor=pool, track=noting.NotingTracker)
-    called = {(call["what"], call.get("competitor")): call for call in noting.noted()}
-    parameters = called["describe", "sums"]["parameters"]
-    assert json.loads(parameters["method"])["parameters"] == {"k": 3}
-    (cell,) = called["log", None]["cells"]
-    assert cell["metrics"]["reported_ms"] == found.rows[0].reported_ms
-    end = called["end", None]
-    assert (end["status"], set(end["sizes"])) == ("failed", {"journal.jsonl"})
-    assert "It does not do sums." in str(end["competitors"]["sum/20x3@1|refuses"]["failures"])
-
-
-@pytest.fixture
-def noting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A tracker that notes what it is told."""
-    monkeypatch.setenv("NOTED", str(tmp_path / "noted.jsonl"))
-    monkeypatch.syspath_prepend(str(PLUGINS))
-    yield importlib.import_module("noting_tracker")
-    sys.modules.pop("noting_tracker", None)

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boosters_eval.core import disturbance
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
+from boosters_eval.core.errors import (
+    BoostersEvalError,
+    BoostersEvalWarning,
+    BuildError,
+    ConfigError,
+    InterruptedRunError,
+    RunError,
+)
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.text import counted
@@ -142,10 +149,13 @@ class Bisector:
         """Compare the ends; if they differ, search between them."""
         self._look_at_machine()
         last = len(self.candidates) - 1
-        whole, seeds = self._ends(0, last)
-        found = Located(0, last)
-        if whole.outcome == "changed":
-            found = locate(len(self.candidates), self._judge, self.rule.tries)
+        try:
+            whole, seeds = self._ends(0, last)
+            found = Located(0, last)
+            if whole.outcome == "changed":
+                found = locate(len(self.candidates), self._judge, self.rule.tries)
+        except KeyboardInterrupt:
+            raise InterruptedRunError from None  # between two runs too: what is installed and has run is kept
         return self._answer(whole, seeds, found)
 
     def _look_at_machine(self) -> None:
