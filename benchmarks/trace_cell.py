@@ -28,8 +28,8 @@ def trace() -> tuple[list[CodeType], list[CodeType]]:
 
     def note(frame, event, _):
         code = frame.f_code
-        # The bodies of modules and classes are definitions, and a generator expression is a part of its function.
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name != "<genexpr>"
+        # The bodies of modules and classes are definitions; an expression is a part of its function.
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name not in ("<genexpr>", "<lambda>")
         if event == "call" and is_function and code.co_filename.startswith(PACKAGE) and not _is_importing(frame):
             seen.setdefault(code)
 

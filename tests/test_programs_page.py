@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import ConfigError, RunError, answer, load_run
+from boosters_eval import ConfigError, answer, load_run
 from boosters_eval.cli.app import run
 from boosters_eval.core.request import PROGRAMS
 from boosters_eval.engine.runs import find_run
@@ -73,5 +73,5 @@ def test_python_gets_the_findings(sorting):
     found = answer(sorting.SortingRequest(programs=["sort", "cat"]))
     assert found.exit_code == 1
     assert set(found.by_program) == {"sort", "cat"}
-    with pytest.raises(RunError, match="There is no benchmark run"):
+    with pytest.raises(ConfigError, match="There is no benchmark run"):
         load_run("last")

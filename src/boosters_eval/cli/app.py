@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say
 from boosters_eval.cli.parser import RequestGroup, command_at
@@ -37,15 +36,19 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.request import Request
 
+COMPLETE = "_BOOSTERS_EVAL_COMPLETE"  # set by a shell that asks how a command line may go on
 _WIDEST_HELP = 78  # columns; longer lines are harder to read
 _CONTINUING = ("--resume", "--rerun-failed", "--force")  # they say what is done with an earlier attempt
 
 
-def parser() -> click.Group:
-    """The whole command line."""
+def parser(first: str = "") -> click.Group:
+    """The whole command line; what the program itself offers is not needed where a command comes first."""
     root = command_at("", answer)
     assert isinstance(root, RequestGroup)  # noqa: S101 (for the type checker)
-    root.params += [_version_option(), *completion_options()]
+    if not first[:1].isalpha():
+        from boosters_eval.cli.completion import completion_options
+
+        root.params += [_version_option(), *completion_options()]
     return root
 
 
@@ -113,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
         with shown_installing(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
-            code = parser()(
+            code = parser(next(iter(arguments), ""))(
                 args=list(arguments),
                 prog_name="boosters-eval",
                 standalone_mode=False,

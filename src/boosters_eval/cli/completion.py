@@ -15,7 +15,6 @@ from boosters_eval.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COMPLETE = "_BOOSTERS_EVAL_COMPLETE"  # set by a shell that asks how a command line may go on
 _PLACES = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/boosters-eval.fish"}
 
 
@@ -42,7 +41,7 @@ def _option(name: str, told: str, action: Callable[[str, str], None]) -> click.O
 def _script(context: click.Context, shell: str) -> str:
     made = get_completion_class(shell)
     assert made is not None  # noqa: S101 (click has all of these)
-    return made(context.command, {}, "boosters-eval", COMPLETE).source()
+    return made(context.command, {}, "boosters-eval", "_BOOSTERS_EVAL_COMPLETE").source()
 
 
 def _show(_: str, script: str) -> None:

@@ -27,7 +27,6 @@ _NO_ADAPTER = frozenset(
         "config.py",
         "conformance.py",
         "document.py",
-        "installation.py",
         "installed.py",
         "measure.py",
         "result.py",
@@ -107,7 +106,7 @@ def _adapter(runner: type[Runner]) -> Iterator[tuple[str, str]]:
     """The adapter's own source decides a result as much as the library does; ours reads the mapping tables too."""
     if runner.__module__.startswith("boosters_eval.runners."):
         root = Path(__file__).parent
-        source = (path for path in root.rglob("*.py") if path.name not in _NO_ADAPTER)
+        source = (path for path in root.rglob("*.py") if path.name not in _NO_ADAPTER and path.parent.name != "builds")
         yield from ((f"adapter/{path.relative_to(root).as_posix()}", _hash(path)) for path in source)
     else:
         file = getattr(sys.modules.get(runner.__module__), "__file__", None)

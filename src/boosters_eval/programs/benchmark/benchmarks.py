@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.terms import the
 from boosters_eval.datasets import resolve_dataset
-from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
+from boosters_eval.datasets.config import DataSettings, parse_split
 from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.metrics.task import Task
@@ -59,7 +59,7 @@ def comparison(
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
     task: Task | str | None = None,
-    data: DataSettings | Mapping[str, Any] | None = None,
+    data: DataSettings | None = None,
     target: str | None = None,
     split: str | None = None,
     profile: Profile | str = Profile.PARITY,
@@ -78,14 +78,15 @@ def comparison(
     ]
     configs = []
     items = given_datasets(datasets, target)
-    reading = _data_settings(data, items)
+    if data is not None and not any(isinstance(item, GivenFrame) for item in items):
+        check_applicable(data, items)
     require("split", split, (str, type(None)), "random, time:COLUMN or group:COLUMN")
     parse_split(split)
     for item in items:
         if isinstance(item, GivenFrame):
-            dataset = item.config(wanted_task, reading, split)
+            dataset = item.config(wanted_task, data, split)
         else:
-            dataset = resolve_dataset(item, wanted_task, reading, split)
+            dataset = resolve_dataset(item, wanted_task, data, split)
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in parse_boosters(booster):
             for variant, chosen in rows:
@@ -170,19 +171,6 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     if folds < 2 or repeats < 1:
         raise ConfigError(f"{the('cv')} must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead.")
     return folds, repeats
-
-
-def _data_settings(
-    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig | GivenFrame]
-) -> DataSettings | None:
-    """The settings of the files and data frames. Those that no data set of the call could follow are a mistake."""
-    require("data", given, (DataSettings, Mapping, type(None)), "a DataSettings or a dict of them")
-    if given is None:
-        return None
-    settings = given if isinstance(given, DataSettings) else DataSettings(**given)
-    if not any(isinstance(item, GivenFrame) for item in items):
-        check_applicable(settings, items)
-    return settings
 
 
 def _names(value: str | Sequence[str], parameter: str) -> list[str]:

@@ -90,7 +90,7 @@ def training_of(request: TrainingParameters) -> TrainingConfig:
     """The canonical parameters that were given, as one or by single options."""
     if request.training is not None:
         return request.training
-    base = parse_parameters(list(request.param), TrainingConfig())
+    base = parse_parameters(list(request.param), TrainingConfig()) if request.param else TrainingConfig()
     if request.growth is not None:
         base = base.replace(growth_strategy=GrowthStrategy(request.growth))
     return base if request.device is None else base.replace(device=Device(request.device))

@@ -77,7 +77,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
     split, train, x_valid = data.split, data.train, data.x_valid
     translation = overridden(loaded.translate(data.request), spec.protocol)
     if spec.protocol is not None:
-        refuse_ignored(cell.target.name, spec.protocol.native, translation)
+        refuse_ignored(cell.target.library, spec.protocol.native, translation)
         before |= set(sys.modules)  # none of this is timed
     needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
     phase("warm-up")

@@ -43,7 +43,8 @@ def resolve_competitors(items: Iterable[Any], home: Path | None = None) -> dict[
                 f"Two competitors are named '{runner.name}' ({_shown(other)} and {_shown(item)}): give one of"
                 f" them another name, as in NAME={_shown(build).removeprefix(f'{runner.name}=') or build}."
             )
-    _refuse_equal({name: found[item] for name, item in names.items()})
+    if any(runner.installation is not None for runner in found.values()):
+        _refuse_equal({name: found[item] for name, item in names.items()})
     return found
 
 
@@ -67,8 +68,6 @@ def _unchanged(runner: type[Runner]) -> type[Runner]:
 
 def _refuse_equal(runners: dict[str, type[Runner]]) -> None:
     """The same files under two names would be compared with themselves, as if that could tell something."""
-    if all(runner.installation is None for runner in runners.values()):
-        return
     seen: dict[str, str] = {}
     for name, runner in runners.items():
         build = installed_build(runner) if runner.missing() is None else None
