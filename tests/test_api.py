@@ -66,7 +66,7 @@ def test_the_most_seeds_are_as_many_as_a_run_can_have(most):
         ({"budget": "5m"}, "The 'budget' parameter needs seeds='auto'."),
         ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
         ({"seeds": 2, "cv": 3}, "Use either 'cv' or 'seeds', not both"),
-        ({"seeds": [1]}, "The 'seeds' parameter must be a count from 1 to 10000. Got [1] instead."),
+        ({"seeds": [1]}, "The 'seeds' parameter must be a count from 1 to 10000, or auto. Got [1] instead."),
     ],
 )
 def test_python_is_told_of_parameters_not_of_options(arguments, told):

@@ -142,7 +142,7 @@ class MadeUp(Executor):
             score = 0.5 + (sum(map(ord, spec.name)) + cell.repeat.seed) % 97 / 1000
             fields = {
                 **identity_of(spec),
-                "library": cell.target,
+                "library": cell.target.name,
                 "seed": cell.repeat.seed,
                 "fold": cell.repeat.fold,
                 "metrics": {**dict.fromkeys(names, score), spec.primary_metric: score},
@@ -150,7 +150,7 @@ class MadeUp(Executor):
                 "train_time_s": time.perf_counter(),  # no two runs take the same time
                 "predict_time_s": 0.01,
                 "peak_memory_mb": 10.0 if spec.timing.memory else None,
-                "native_params": RUNNERS[cell.target].translate(spec.request(0)).native,
+                "native_params": RUNNERS[cell.target.name].translate(spec.request(0)).native,
                 "library_version": work.build.version,
                 "n_train": 800,
                 "n_valid": 200,

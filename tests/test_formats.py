@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 import factories
+from boosters_eval import load_baseline, save_baseline
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.plan import Plan
-from boosters_eval.programs import gate
-from boosters_eval.programs.baseline import load_baseline, save_baseline
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.programs.gate.decision import decide_scores, verify_decision
+from boosters_eval.programs.gate.model import GateRules
 from boosters_eval.programs.history import query, transfer
 from boosters_eval.programs.paper.compare import compare_results
 from boosters_eval.programs.paper.files import read_comparison, read_results
@@ -59,8 +60,8 @@ def baseline(folder):
 
 def decision(folder):
     scores = written(folder / "s.json", json.dumps([{"case_id": f"c{i}", "score": 0.9} for i in range(12)]))
-    gate.write_decision(gate.decide_scores(scores, gate.GateRules(threshold=0.5)), folder / "d.json")
-    return folder / "d.json", gate.verify_decision, "a gate decision"
+    (folder / "d.json").write_text(decide_scores(scores, GateRules(threshold=0.5)).text())
+    return folder / "d.json", verify_decision, "a gate decision"
 
 
 def history(folder):

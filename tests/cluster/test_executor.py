@@ -454,7 +454,7 @@ def test_plan_for_a_device_that_only_nodes_have_is_made_here(home, monkeypatch):
     monkeypatch.setattr("boosters_eval.runners.devices.has_cuda_code", lambda file: True)
     asked = {"datasets": "iris", "libraries": ["xgboost"], "seeds": 1, "training": TrainingConfig(device="cuda")}
     assert prepare_comparison(**asked).plan.cells == ()
-    assert len(prepare_comparison(**asked, elsewhere=True).plan.cells) == 1
+    assert len(prepare_comparison(**asked, executor="dask").plan.cells) == 1
 
 
 class Away(Scripted):

@@ -299,9 +299,10 @@ def test_node_introduces_itself_and_names_both_builds(shell):
     assert told.faults == ()
     assert told.cpus
     (lane,) = packed.question.lanes
-    other = lane.replace(build={"version": "other", "digest": "1"})
+    build = lane.target.build
+    other = lane.replace(target=lane.target.replace(build={"version": "other", "digest": "1"}))
     (fault,) = fault_of(packed.question, lanes=(other,))
-    assert fault == f"the plan has sh other (1), the node {lane.build.version} ({lane.build.digest})"
+    assert fault == f"the plan has sh other (1), the node {build.version} ({build.digest})"
     gone = lane.replace(first=("/nowhere",))
     (fault,) = fault_of(packed.question, lanes=(gone,))
     assert fault.endswith("the node has none, because it has no folder /nowhere")

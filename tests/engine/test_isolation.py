@@ -137,7 +137,7 @@ def with_load(shell, monkeypatch, folder, body):
 
 
 def test_import_that_hangs_is_ended_and_fails_its_cells_only(shell, tmp_path, monkeypatch):
-    with_load(shell, monkeypatch, tmp_path, "time.sleep(300) if lane.target == 'bash' else None")
+    with_load(shell, monkeypatch, tmp_path, "time.sleep(300) if lane.target.name == 'bash' else None")
     monkeypatch.setattr(lanes, "_SHORTEST_IMPORT", 3.0)
     done = run_afresh(plan_of(shell, {"double": DOUBLE}), limits=Limits(timeout_s=2.0))
     assert [(f.target, f.error_type) for f in done.failures] == [("bash", "Timeout")] * 2
@@ -148,7 +148,7 @@ def test_import_that_hangs_is_ended_and_fails_its_cells_only(shell, tmp_path, mo
 def test_broken_message_from_a_lane_costs_its_cells_only(shell, tmp_path, monkeypatch):
     body = (
         "[os.write(number, b'garbage\\n') for number in range(3, 64)"
-        " if lane.target == 'bash' and 'socket' in os.path.realpath(f'/proc/self/fd/{number}')]"
+        " if lane.target.name == 'bash' and 'socket' in os.path.realpath(f'/proc/self/fd/{number}')]"
     )
     with_load(shell, monkeypatch, tmp_path, body)
     done = run_afresh(plan_of(shell, {"double": DOUBLE}))

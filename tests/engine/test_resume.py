@@ -151,13 +151,13 @@ def test_no_report_is_silent_about_a_flaky_cell(faulty, broken):
 
 def test_session_that_continues_a_run_records_its_own_facts(faulty, home, monkeypatch):
     configs = [tiny_config("none")]
-    interrupted(configs, 2, seeds=4, command=("first",))
+    interrupted(configs, 2, seeds=4, command_line=("first",))
     first = load_run("last").metadata.facts
     assert first.resumed == ()
     at = {"git_sha": "abcdef1234567", "git_branch": "other", "git_dirty": True}
     collected = RunFacts.collect
     monkeypatch.setattr(RunFacts, "collect", lambda plan, **known: collected(plan, **known).model_copy(update=at))
-    run_tiny(*configs, seeds=4, resume=True, command=("second", "--resume"))
+    run_tiny(*configs, seeds=4, resume=True, command_line=("second", "--resume"))
     facts = load_run("last").metadata.facts
     assert facts.model_copy(update={"resumed": ()}) == first
     assert [session.command for session in facts.resumed] == [("second", "--resume")]

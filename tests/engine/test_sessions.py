@@ -116,7 +116,7 @@ def test_a_repeat_that_is_measured_anew_and_interrupted_again_is_not_taken_for_w
 
 def test_what_the_caller_has_measured_already_is_not_measured_again(shell, plan):
     wanted = plan()
-    known = {cell.key: shell.ShellOutcome.of(cell, value=0) for cell in wanted.cells if cell.target != "cat"}
+    known = {cell.key: shell.ShellOutcome.of(cell, value=0) for cell in wanted.cells if cell.target.name != "cat"}
     session = Session(shell, 1)
     run = execute(wanted, session, known=known)
     assert len(session.ran) == 3

@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from boosters_eval import WORKLOADS, Observer, Plan, Repeat, execute, run_prepared
-from boosters_eval.engine import warm
-from boosters_eval.programs.benchmark import running
+from boosters_eval.engine import session, warm
 from processes import PLUGINS, environment
 from tiny import prepare_tiny, shared_pool, tiny_config
 
@@ -74,7 +73,7 @@ def test_comparisons_use_the_pool_of_the_process(faulty, home, monkeypatch):
         def __exit__(self, *_):
             entered.append("left")
 
-    monkeypatch.setattr(running, "kept_pool", Kept)
+    monkeypatch.setattr(session, "kept_pool", Kept)
     assert len(run_prepared(prepare_tiny(tiny_config("none"), seeds=2, jobs=2)).results) == 2
     assert entered == [2, "left"]
 
@@ -153,7 +152,7 @@ import os, sys
 sys.path.insert(0, {plugins!r})
 import psutil, shell_workload
 from boosters_eval import WORKLOADS, Plan, Repeat, execute
-from boosters_eval.engine import warm
+from boosters_eval.engine import session, warm
 
 WORKLOADS.register("shell", shell_workload.Shell, replace=True)
 spec = shell_workload.ShellSpec(name="one", script="echo 1")

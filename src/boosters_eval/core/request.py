@@ -26,7 +26,7 @@ _REQUIRED: Any = object()
 
 
 @dataclass(frozen=True)
-class Kind:
+class Accepted:
     """What a parameter takes. `of` makes it from a value of Python, `read` from a word; a ValueError refuses it."""
 
     words: str  # as in "must be a count of at least 1"
@@ -35,7 +35,7 @@ class Kind:
     metavar: str = "TEXT"
 
 
-def anything(words: str, *types: type, metavar: str = "TEXT") -> Kind:
+def anything(words: str, *types: type, metavar: str = "TEXT") -> Accepted:
     """What only the program itself can judge; of some types, if any are named."""
 
     def of(value: Any) -> Any:
@@ -43,15 +43,15 @@ def anything(words: str, *types: type, metavar: str = "TEXT") -> Kind:
             raise ValueError
         return value
 
-    return Kind(words, of, str, metavar)
+    return Accepted(words, of, str, metavar)
 
 
-def text(words: str = "text", metavar: str = "TEXT") -> Kind:
+def text(words: str = "text", metavar: str = "TEXT") -> Accepted:
     """Any text."""
     return anything(words, str, metavar=metavar)
 
 
-def choice(*names: str) -> Kind:
+def choice(*names: str) -> Accepted:
     """One of a few names."""
 
     def of(value: Any) -> str:
@@ -61,10 +61,10 @@ def choice(*names: str) -> Kind:
         return chosen
 
     *others, last = names
-    return Kind(f"{', '.join(others)} or {last}" if others else last, of, of, "|".join(names))
+    return Accepted(f"{', '.join(others)} or {last}" if others else last, of, of, "|".join(names))
 
 
-def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = ()) -> Kind:
+def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = ()) -> Accepted:
     """A whole number, or one of the `other` words."""
 
     def of(value: Any) -> Any:
@@ -81,7 +81,7 @@ def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = (
         return of(int(word) if digits.isascii() and digits.isdecimal() else word)
 
     words = f"a count of at least {least}" if most is None else f"a count from {least} to {most}"
-    return Kind(", or ".join((words, *other)), of, read, "|".join(("N", *other)))
+    return Accepted(", or ".join((words, *other)), of, read, "|".join(("N", *other)))
 
 
 def number(
@@ -92,7 +92,7 @@ def number(
     below: float = math.inf,
     most: float = math.inf,
     metavar: str = "X",
-) -> Kind:
+) -> Accepted:
     """A finite number within bounds, which the words tell."""
 
     def of(value: Any) -> float:
@@ -106,10 +106,10 @@ def number(
             raise ValueError
         return found
 
-    return Kind(words, of, lambda word: of(float(word)), metavar)
+    return Accepted(words, of, lambda word: of(float(word)), metavar)
 
 
-def path(words: str = "a path", metavar: str = "FILE") -> Kind:
+def path(words: str = "a path", metavar: str = "FILE") -> Accepted:
     """A file or a folder."""
 
     def of(value: Any) -> Path:
@@ -117,7 +117,7 @@ def path(words: str = "a path", metavar: str = "FILE") -> Kind:
             raise ValueError  # noqa: TRY004 (the request makes the sentence)
         return Path(value)
 
-    return Kind(words, of, of, metavar)
+    return Accepted(words, of, of, metavar)
 
 
 def _span(value: Any) -> timedelta:
@@ -130,8 +130,8 @@ def _span(value: Any) -> timedelta:
 
 
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
-SPAN = Kind("a time such as 12h, 30d or 8w", _span, _span, "TIME")
-FLAG = Kind("True or False", anything("", bool).of, bool, "")
+SPAN = Accepted("a time such as 12h, 30d or 8w", _span, _span, "TIME")
+FLAG = Accepted("True or False", anything("", bool).of, bool, "")
 TEXT = text()
 
 Door = Literal["both", "python", "options"]  # where a parameter can be given
@@ -142,7 +142,7 @@ class Parameter:
     """One parameter of a program, as it is declared; the class that declares it gives it its name."""
 
     help: str
-    kind: Kind = TEXT
+    kind: Accepted = TEXT
     name: str = ""
     default: Any = _REQUIRED
     typed: Any = None  # the default of a command line, where that is another
@@ -195,7 +195,7 @@ class Parameter:
             raise ConfigError(f"{the(self.name)} must be {self.kind.words}. Got {value!r} instead.{hint}") from None
 
 
-def parameter(default: Any = _REQUIRED, *, help: str, kind: Kind = TEXT, **more: Any) -> Any:  # noqa: A002 (as it reads)
+def parameter(default: Any = _REQUIRED, *, help: str, kind: Accepted = TEXT, **more: Any) -> Any:  # noqa: A002 (as it reads)
     """Declare a parameter; `more` are further fields of Parameter. Several values are kept as a tuple."""
     return Parameter(help=help, kind=kind, default=default, **more)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, PrivateAttr, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import check_format, refuse_wide
@@ -68,8 +68,6 @@ class Plan(Model):
             raise ConfigError("A cell of the plan refers to a spec that is not there.")
         return self
 
-    _installations: dict[str, Installation | None] = PrivateAttr(default_factory=dict)
-
     @classmethod
     def of(
         cls,
@@ -81,19 +79,18 @@ class Plan(Model):
     ) -> Self:
         """A plan with these targets; one that only its name is known of is what is installed."""
         specs, refs = tuple(specs), tuple(refs)
-        known = {target.name: target for target in targets}
+        given = {target.name: target for target in targets}
         if len(refs) > MAX_CELLS:
             raise ConfigError(f"A plan may have {MAX_CELLS} cells. Got {len(refs)}: split it into several.")
         builds: dict[str, dict[str, Build]] = {}
         for workload, target in sorted({(specs[ref.spec].workload, ref.target) for ref in refs}):
-            if target not in known:
-                known[target] = WORKLOADS[workload].target(target)
-            builds.setdefault(workload, {})[target] = known[target].build
+            found = given[target] if target in given else WORKLOADS[workload].target(target)
+            builds.setdefault(workload, {})[target] = found.build
         plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
         doubled = next((key for key, count in Counter(plan.keys).items() if count > 1), None)
         if doubled is not None:
             raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
-        plan._installations = {name: known[name].installation for name in {ref.target for ref in refs}}
+        vars(plan)["installations"] = {name: one.installation for name, one in given.items() if one.installation}
         return plan
 
     @classmethod
@@ -146,14 +143,19 @@ class Plan(Model):
             for ref in self.refs
         )
 
+    @cached_property
+    def installations(self) -> dict[str, Installation]:
+        """Where builds lie, by target, as whoever made the plan knows it; that of a file has none."""
+        return {}
+
     @property
     def targets(self) -> list[Target]:
         """All targets, of all workloads."""
         return [self.target(workload, name) for workload, builds in self.builds.items() for name in builds]
 
     def target(self, workload: str, name: str) -> Target:
-        """A target by its name. Where a build lies is known to whoever made the plan, and is not kept."""
-        return Target(name=name, build=self.builds[workload][name], installation=self._installations.get(name))
+        """A target by its name."""
+        return Target(name=name, build=self.builds[workload][name], installation=self.installations.get(name))
 
     def targets_of(self, spec: Spec) -> list[Target]:
         """The targets of a spec, in the order of their first cell."""

@@ -44,7 +44,7 @@ _RECENT = 20  # how many runs are searched for one with the same cells
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownOutcomes:
     """Outcomes of another run with the same inputs and builds, which are copied instead of run again."""
 
     outcomes: Mapping[str, Outcome | Failure] = field(default_factory=dict)
@@ -66,13 +66,13 @@ class Session:
         kind: str,
         inputs: Locator = no_inputs,
         *,
-        known: Known | None = None,
+        known: KnownOutcomes | None = None,
         facts: Mapping[str, Any] | None = None,
         new: bool = False,
         observer: Observer | None = None,
     ) -> Run:
         """Carry out a plan, and record it as a run of this kind; `new` begins an attempt, whatever the settings say."""
-        settings, given = self.settings, known or Known()
+        settings, given = self.settings, known or KnownOutcomes()
         try:
             return execute(
                 plan,

@@ -7,7 +7,7 @@ from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, InHome, Kind, anything, count, number, parameter, path, text
+from boosters_eval.core.request import FLAG, Accepted, InHome, anything, count, number, parameter, path, text
 from boosters_eval.core.terms import given, named, the
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _run_name(value: Any) -> str:
     return value
 
 
-RUN_NAME = Kind(
+RUN_NAME = Accepted(
     "up to 64 letters, digits and the signs . + - _, and neither 'last' nor like a run's id, of digits and a to f"
     " alone",
     _run_name,

@@ -152,7 +152,7 @@ def test_order_of_running_is_shuffled_by_library_but_fixed(faulty):
     order = plan.in_running_order(plan.cells)
     assert order == plan.in_running_order(plan.cells)
     assert [c.repeat.seed for c in order] == sorted(c.repeat.seed for c in order)
-    by_seed = {tuple(c.target for c in order if c.repeat.seed == seed) for seed in derive_seeds(6)}
+    by_seed = {tuple(c.target.name for c in order if c.repeat.seed == seed) for seed in derive_seeds(6)}
     assert len(by_seed) > 1
     assert {frozenset(libraries) for libraries in by_seed} == {frozenset(configs[0].libraries)}
 

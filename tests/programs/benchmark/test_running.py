@@ -12,8 +12,6 @@ from boosters_eval import (
     ConfigError,
     LocalPool,
     RunError,
-    RunOptions,
-    Settings,
     TrainingConfig,
     UnknownNameError,
     compare,
@@ -175,10 +173,6 @@ def test_looks_share_their_lanes_and_repeat_no_cell(auto_results):
     assert len(auto_results.results) == 12
 
 
-def test_settings_are_the_options_that_an_editor_shows():
-    assert RunOptions.__annotations__.keys() == Settings.model_fields.keys()
-
-
 def test_misspelt_parameter_is_named_with_the_nearest_one():
     with pytest.raises(ConfigError, match=r"compare\(\) has no parameter 'sedes'. Did you mean 'seeds'\?"):
         compare("iris", sedes=3)
@@ -201,7 +195,7 @@ def shared_by_lane(plan):
 
 def test_only_what_two_lanes_need_is_imported_in_their_ancestor(home):
     prepared = prepare_comparison("iris", ["boosters", "catboost", "sklearn"], seeds=1, training=FEW)
-    shared = {lane.target: names for lane, names in shared_by_lane(prepared.plan).items()}
+    shared = {lane.target.name: names for lane, names in shared_by_lane(prepared.plan).items()}
     assert "pandas" in shared["boosters"]
     assert "scipy.sparse" in shared["catboost"]
     assert "scipy.sparse" not in shared["boosters"]

@@ -227,7 +227,7 @@ def suite_file(tmp_path):
 def test_a_suite_comes_by_name_by_file_or_as_it_is(suite_file):
     assert resolve_suite("quick")[0] is QUICK_SUITE
     assert resolve_suite(QUICK_SUITE)[0] is QUICK_SUITE
-    suite = resolve_suite(f"{suite_file}:SUITE")
+    suite, _ = resolve_suite(f"{suite_file}:SUITE")
     assert suite.name == "mine"
     assert resolve_suite(str(suite_file))[0] is suite  # and its file is run once
     with pytest.raises(ConfigError, match=r"'OTHER' in .* must be a BenchmarkSuite. Got int"):

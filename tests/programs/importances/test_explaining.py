@@ -199,7 +199,7 @@ def test_groups_are_permuted_and_ranked_as_one(home):
         ({"kinds": []}, ConfigError, "must name one of permutation, gain"),
         ({"permutations": 0}, ConfigError, "'permutations' parameter must be a count of at least 1. Got 0"),
         ({"max_rows": "all"}, ConfigError, "'max_rows' parameter"),
-        ({"seeds": "auto"}, ConfigError, "must be a count. Got 'auto'"),
+        ({"seeds": "auto"}, ConfigError, "must be a count from 1 to 10000. Got 'auto'"),
         ({"groups": {"g": ["nothing"]}}, UnknownNameError, "column"),
         ({"groups": {"g": []}}, ConfigError, "must have columns"),
         ({"groups": {"g": [0], "h": [0]}}, ConfigError, "is in the groups 'g' and 'h'"),

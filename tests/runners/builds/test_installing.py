@@ -27,7 +27,8 @@ from toys import code, write_runner, write_source, write_wheel
 
 def install(text, home, said=None, **options):
     reference = parse_reference(text)
-    return install_reference(reference, home=home, say=None if said is None else said.append, **options)
+    with listening(None if said is None else said.append):
+        return install_reference(reference, home=home, **options)
 
 
 def listing(folder):
@@ -56,8 +57,8 @@ def test_who_waits_for_the_installation_of_another_says_so(shelf, tmp_path):
         waiting.set()
 
     def wait():
-        with pytest.raises(BuildError, match="toy@abc cannot be installed"):
-            install_order(order, home=tmp_path, say=hear)
+        with pytest.raises(BuildError, match="toy@abc cannot be installed"), listening(hear):
+            install_order(order, home=tmp_path)
 
     worker = threading.Thread(target=wait)
     with locked(order.build_id, tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import FLAG, Declared, Kind, Request, anything, count, number, parameter, path
+from boosters_eval.core.request import FLAG, Accepted, Declared, Request, anything, count, number, parameter, path
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import OUTPUT, RUN
 from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, Settings, Tolerant
@@ -21,9 +21,10 @@ DEFAULT_TOLERANCE = 0.02
 _SHARE = number("a share from 0 to below 1, such as 0.02 for 2 %", least=0, below=1)
 
 
-def _file_or(model: str, metavar: str = "FILE") -> Kind:
+def _file_or(model: str, metavar: str = "FILE") -> Accepted:
     """A file, or from Python what it would hold, which the program itself recognizes."""
-    return Kind(f"a file or a {model}", lambda value: Path(value) if isinstance(value, str) else value, Path, metavar)
+    words = f"a file or a {model}"
+    return Accepted(words, lambda value: Path(value) if isinstance(value, str) else value, Path, metavar)
 
 
 def _named_share(word: str) -> tuple[str, float]:
@@ -60,7 +61,7 @@ class Judging(Allowance):
     )
     tolerance_for: Mapping[str, float] | None = parameter(
         None,
-        kind=Kind("METRIC=X or CONFIG=X, X a share from 0 to below 1", _named_shares, _named_share, "NAME=X"),
+        kind=Accepted("METRIC=X or CONFIG=X, X a share from 0 to below 1", _named_shares, _named_share, "NAME=X"),
         several=True,
         raw=True,
         panel=RULES,

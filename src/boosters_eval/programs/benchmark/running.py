@@ -20,7 +20,7 @@ from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import find_run, folder_of, load_verified
-from boosters_eval.engine.session import Known, is_elsewhere, mode_of, opened
+from boosters_eval.engine.session import KnownOutcomes, is_elsewhere, mode_of, opened
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import grow
 from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
@@ -57,10 +57,10 @@ def run_prepared(prepared: PreparedRun) -> ResultCollection:
         def look(seeds: int) -> ResultCollection:
             following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
             before = looks[-1] if looks else None
-            known = Known()
+            known = KnownOutcomes()
             if before is not None:
                 origin = None if before.facts.started_at >= begin else before.facts
-                known = Known(before.outcomes, before.machines, origin)
+                known = KnownOutcomes(before.outcomes, before.machines, origin)
             run = run_once(
                 session,
                 following,
@@ -105,7 +105,7 @@ def run_once(
     prepared: PreparedRun,
     disturbances: tuple[Disturbance, ...] = (),
     *,
-    known: Known | None = None,
+    known: KnownOutcomes | None = None,
     alpha: float | None = None,
     rule: str = "",
     extends: str = "",
@@ -130,8 +130,8 @@ def run_once(
     earlier = folder_of(plan, settings.home) if mode_of(settings) is not Mode.NEW else None
     if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
-        loaded, given = earlier.load(), known or Known()
-        known = Known({**loaded.outcomes, **given.outcomes}, {**loaded.machines, **given.machines}, judged)
+        loaded, given = earlier.load(), known or KnownOutcomes()
+        known = KnownOutcomes({**loaded.outcomes, **given.outcomes}, {**loaded.machines, **given.machines}, judged)
         new = True
     return session.run(plan, kind, prepared.inputs, known=known, facts=facts, new=new, observer=observer)
 

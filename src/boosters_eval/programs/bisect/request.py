@@ -9,7 +9,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import (
     FLAG,
-    Kind,
+    Accepted,
     OutputOptions,
     Request,
     anything,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _SOURCES = ("versions", "wheels", "folder")
 
 
-def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Kind:
+def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Accepted:
     """One of what other commands take several of."""
     single = anything(words, *types, metavar=metavar)
 
@@ -49,7 +49,7 @@ def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Kind:
             raise ConfigError(f"{the(name)} of bisect must be a single one. Got {', '.join(value)} instead.")
         return single.of(value[0])
 
-    return Kind(words, of, str, metavar)
+    return Accepted(words, of, str, metavar)
 
 
 def _versions(value: Any) -> str | Sequence[str]:
@@ -83,7 +83,7 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
     )
     versions: str | Sequence[str] | None = parameter(
         None,
-        kind=Kind("A..B, such as 4.3..4.7, or versions in order", _versions, str, "A..B"),
+        kind=Accepted("A..B, such as 4.3..4.7, or versions in order", _versions, str, "A..B"),
         several=True,
         raw=True,
         help="Released versions: A..B, both included, or a list in order.",

@@ -19,7 +19,7 @@ from boosters_eval.core.errors import (
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.text import counted
-from boosters_eval.engine.session import Known, check_names, continuing, is_elsewhere, opened
+from boosters_eval.engine.session import KnownOutcomes, check_names, continuing, is_elsewhere, opened
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.benchmarks import comparison
@@ -289,7 +289,7 @@ class Bisector:
             session,
             prepared,
             self.disturbances,
-            known=Known(dict(known), dict(self._machines)),
+            known=KnownOutcomes(dict(known), dict(self._machines)),
             alpha=rule.level,
             rule=f"seeds were added by a bisection, each look at alpha = {rule.level:.2g}",
             extends=extends,

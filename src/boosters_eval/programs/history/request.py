@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     SPAN,
+    Accepted,
     InHome,
     JsonOption,
-    Kind,
     OutputOptions,
     Request,
     choice,
@@ -44,7 +44,7 @@ def _since(value: Any) -> str:
         raise ValueError from None
 
 
-_SINCE = Kind("a date such as 2026-01-31, or a time such as 12h, 30d or 8w", _since, _since, "TIME")
+_SINCE = Accepted("a date such as 2026-01-31, or a time such as 12h, 30d or 8w", _since, _since, "TIME")
 
 
 class HistoryFilters(InHome):

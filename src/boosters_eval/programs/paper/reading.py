@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.programs.paper.specification import PaperTable, Target
+    from boosters_eval.programs.paper.specification import DeclaredTarget, PaperTable
 
 
 def read_specification(path: Path) -> PaperSpecification:
@@ -69,7 +69,7 @@ def _metric_faults(table: PaperTable, at: tuple[str | int, ...]) -> Iterator[tup
 
 
 def _target_faults(
-    spec: PaperSpecification, target: Target, at: tuple[str | int, ...]
+    spec: PaperSpecification, target: DeclaredTarget, at: tuple[str | int, ...]
 ) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     table = spec.table(target.table)
     if table is None:

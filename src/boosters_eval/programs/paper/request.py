@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import FLAG, Declared, Kind, Request, anything, choice, count, parameter, path, text
+from boosters_eval.core.request import FLAG, Accepted, Declared, Request, anything, choice, count, parameter, path, text
 from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
 from boosters_eval.programs.benchmark.request import check_threads
 
@@ -33,7 +33,7 @@ def _name(value: Any) -> str:
     return value
 
 
-def _stored(words: str, kind: str) -> Kind:
+def _stored(words: str, kind: str) -> Accepted:
     """A file of this kind, or what it is read as."""
 
     def of(value: Any) -> Any:
@@ -43,10 +43,10 @@ def _stored(words: str, kind: str) -> Kind:
             raise ValueError
         return value
 
-    return Kind(words, of, Path, "FILE")
+    return Accepted(words, of, Path, "FILE")
 
 
-_NAME = Kind("a name", _name, _name, "NAME")
+_NAME = Accepted("a name", _name, _name, "NAME")
 _SPEC = path("a specification", "FILE")
 
 

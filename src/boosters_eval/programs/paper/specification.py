@@ -316,7 +316,7 @@ class PaperTable(PlacedModel):
         return next((found for found in self.datasets if found.name == name), PaperDataset(name=name))
 
 
-class Target(PlacedModel):
+class DeclaredTarget(PlacedModel):
     """Rows to be reproduced. Without data sets, on all that the paper reports for them."""
 
     table: Name
@@ -327,8 +327,8 @@ class Target(PlacedModel):
 class Targets(PlacedModel):
     """What is to be reproduced. The primary ones decide the exit code."""
 
-    primary: tuple[Target, ...] = ()
-    secondary: tuple[Target, ...] = ()
+    primary: tuple[DeclaredTarget, ...] = ()
+    secondary: tuple[DeclaredTarget, ...] = ()
 
 
 class PaperConditions(PlacedModel):

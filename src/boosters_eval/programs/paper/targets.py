@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from boosters_eval.metrics.task import Task
     from boosters_eval.programs.paper.specification import (
         Binding,
+        DeclaredTarget,
         PaperDataset,
         PaperResult,
         PaperSpecification,
         PaperTable,
-        Target,
     )
 
 _FORMATS = {
@@ -121,7 +121,7 @@ def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None
 
 
 def _expanded(
-    spec: PaperSpecification, target: Target, root: Path, model: str | None, *, primary: bool
+    spec: PaperSpecification, target: DeclaredTarget, root: Path, model: str | None, *, primary: bool
 ) -> Iterator[PaperTarget]:
     table = spec.table(target.table)
     if table is None:

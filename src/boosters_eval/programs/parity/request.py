@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, Kind, Request, count, number, parameter, path, text
+from boosters_eval.core.request import FLAG, Accepted, Request, count, number, parameter, path, text
 from boosters_eval.core.terms import named, the
 from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
 
@@ -79,7 +79,7 @@ class ParityRequest(_Timed, Request):
     )
     sizes: Sequence[tuple[int, int]] = parameter(
         (),
-        kind=Kind("rows x columns, such as 1000x50", _size, _size, "ROWSxCOLUMNS"),
+        kind=Accepted("rows x columns, such as 1000x50", _size, _size, "ROWSxCOLUMNS"),
         several=True,
         help="Rows x columns: 1000x50. Default: those of each method.",
     )
