@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
 
 
+_KINDS = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs whose kind nobody says
+
+
 class RunFacts(FileModel):
     """Machine, time, versions and commit of a run: the content of environment.json, and part of a results file."""
 
@@ -83,7 +86,7 @@ class RunFacts(FileModel):
             machine=machine.recorded(),
             targets=_targets(plan),
             wait_policy=threads.WAIT_POLICY,
-            kind=kind or plan.specs[0].workload,
+            kind=kind or _KINDS.get(workload := plan.specs[0].workload, workload),
             **known,
         )
 

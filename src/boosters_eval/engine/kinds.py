@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.folder import Run, RunFolder
     from boosters_eval.engine.outcome import Outcome
 
-_UNRECORDED = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs that did not record their kind
-
-
-def kind_name(recorded: str, workload: str) -> str:
-    """What a run is read as: what it recorded, or what the workload of its first spec tells."""
-    return recorded or _UNRECORDED.get(workload, workload)
-
 
 @dataclass(frozen=True)
 class Competing:
@@ -95,5 +88,5 @@ RUN_KINDS: Registry[type[RunKind]] = Registry("kind of run", group="boosters_eva
 def kind_of_run(run: Run, folder: RunFolder) -> RunKind:
     """The run as its program reads it; the base, where none is registered or it is said to be what it is not."""
     workloads = {spec.workload for spec in run.plan.specs}
-    kind = RUN_KINDS.get(kind_name(run.facts.kind, run.plan.specs[0].workload if run.plan.specs else ""))
+    kind = RUN_KINDS.get(run.facts.kind)
     return (RunKind if kind is None or not workloads <= kind.workloads else kind)(run, folder)

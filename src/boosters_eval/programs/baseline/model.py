@@ -142,6 +142,13 @@ class Baseline(_Part):
     absent: tuple[AbsentResult, ...] = ()
     results: Annotated[Results, MinLen(1)]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_rfc(cls, raw: Any) -> Any:
+        """The RFC's own format is read as well."""
+        of_rfc = isinstance(raw, dict) and _is_of_rfc(raw.get("schema_version"))
+        return dict(vars(_RfcBaseline.model_validate(raw).as_ours())) if of_rfc else raw
+
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:
         keys = [result.key for result in self.results]
@@ -180,6 +187,10 @@ class _RfcBaseline(_Part):
         )
 
 
+def _is_of_rfc(version: Any) -> bool:
+    return not isinstance(version, bool) and version == _OF_RFC
+
+
 def mapping_digest(results: tuple[BaselineResult, ...]) -> str:
     """A digest of how canonical parameters became native ones, for every pair."""
     content = sorted([result.config, result.library, result.parameters] for result in results)
@@ -191,12 +202,12 @@ def load_baseline(path: str | Path) -> Baseline:
     path = given_path(path)
     raw = _parse(path, read_text(path))
     version = raw["schema_version"]
-    of_rfc = not isinstance(version, bool) and version == _OF_RFC
-    check_format(version, _OF_RFC if of_rfc else SCHEMA_VERSION, str(path), "a baseline")
+    if not _is_of_rfc(version):
+        check_format(version, SCHEMA_VERSION, str(path), "a baseline")
     if not raw["results"]:
         raise FileFormatError(f"{path} is an empty baseline: nothing can be checked against it.")
     try:
-        return _RfcBaseline.model_validate(raw).as_ours() if of_rfc else Baseline.model_validate(raw)
+        return Baseline.model_validate(raw)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

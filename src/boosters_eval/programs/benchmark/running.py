@@ -16,7 +16,6 @@ from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import no_collection
-from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import find_run, folder_of, load_verified
@@ -156,7 +155,7 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
     plan = run.plan
     other = next((spec.workload for spec in plan.specs if spec.workload != Fit.name), None)
     if other is not None:
-        kind = kind_name(run.facts.kind, other)
+        kind = run.facts.kind
         raise RunError(
             f"Run {plan.run_id} has no benchmark results: it is {with_article(kind)} run, which has reports of its own."
         )

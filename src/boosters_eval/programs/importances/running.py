@@ -10,7 +10,6 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home
 from boosters_eval.core.text import with_article
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.session import check_names, opened
@@ -120,6 +119,6 @@ def explanations_of(run: Run, arrays: Path, *, unfinished: int | None = None) ->
     """The explanations of a run whose arrays are in this folder."""
     plan = run.plan
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
-        kind = kind_name(run.facts.kind, plan.specs[0].workload)
+        kind = run.facts.kind
         raise RunError(f"Run {plan.run_id} explains no models: it is {with_article(kind)} run.")
     return Explanations(collected(run, unfinished=unfinished), arrays.absolute())
