@@ -11,7 +11,7 @@ from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import FLAG, Accepted, Declared, Request, anything, count, number, parameter, path
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import OUTPUT, RUN
-from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, Settings, Tolerant
+from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, Settings, Tolerant, libraries_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,16 +101,7 @@ class Judging(Allowance):
 class Selection(Settings):
     """Of which libraries there will be results, and how they are run."""
 
-    libraries: Any = parameter(
-        None,
-        option="--library",
-        short="-l",
-        kind=anything("libraries", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_LIBRARY,
-        help=f"Only these libraries{BUILDS} Default: all of the suite or baseline.",
-    )
+    libraries: Any = libraries_parameter(f"Only these libraries{BUILDS} Default: all of the suite or baseline.")
 
 
 class ResultsOf(Selection):

@@ -35,6 +35,36 @@ BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@whe
 # `ndcg@10,gain=linear`; the path of a build may contain some too: one separates only before what can be a library.
 BEFORE_A_NAME = r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
+
+
+def libraries_parameter(told: str) -> Any:
+    """The libraries of a program: from Python, one or several, by name, file or class."""
+    return parameter(
+        None,
+        option="--library",
+        short="-l",
+        kind=anything("libraries", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_LIBRARY,
+        help=told,
+    )
+
+
+def metrics_parameter(told: str) -> Any:
+    """Further metrics: from Python, one or several, by name, or as functions."""
+    return parameter(
+        (),
+        option="--metric",
+        short="-m",
+        kind=anything("metrics", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_NAME,
+        help=told,
+    )
+
+
 _SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
 _COLUMN = text("names of columns", "COLUMN")
 
@@ -230,16 +260,7 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
         raw=True,
         help="Data sets by name, or FILE.csv:TARGET. Default: california.",
     )
-    libraries: Any = parameter(
-        None,
-        option="--library",
-        short="-l",
-        kind=anything("libraries", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_LIBRARY,
-        help=f"Libraries{BUILDS} Default: all that are installed.",
-    )
+    libraries: Any = libraries_parameter(f"Libraries{BUILDS} Default: all that are installed.")
     booster: Any = parameter(
         ("gbdt",),
         short="-b",
@@ -333,16 +354,7 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
         separator=None,
         help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'.",
     )
-    metrics: Any = parameter(
-        (),
-        option="--metric",
-        short="-m",
-        kind=anything("metrics", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_NAME,
-        help="Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function.",
-    )
+    metrics: Any = metrics_parameter("Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function.")
 
     def check(self) -> None:
         """Refuse what contradicts itself."""
@@ -367,16 +379,7 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
         kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
         help="A suite by name, or path/to/file.py:SUITE. Default: quick.",
     )
-    libraries: Any = parameter(
-        None,
-        option="--library",
-        short="-l",
-        kind=anything("libraries", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_LIBRARY,
-        help=f"Run only these libraries{BUILDS} Default: all of the suite.",
-    )
+    libraries: Any = libraries_parameter(f"Run only these libraries{BUILDS} Default: all of the suite.")
     seeds: int | str | None = parameter(
         None,
         short="-s",
@@ -388,16 +391,7 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
         kind=anything("folds or folds x repeats, such as 5 or 5x10", str, int, metavar="FOLDS[xREPEATS]"),
         help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.",
     )
-    metrics: Any = parameter(
-        (),
-        option="--metric",
-        short="-m",
-        kind=anything("metrics", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_NAME,
-        help="Further metrics besides those of the suite.",
-    )
+    metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
     profile: Any = parameter(
         None,
         kind=anything("a profile", metavar="parity|defaults"),

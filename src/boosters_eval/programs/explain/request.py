@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import FLAG, Request, anything, choice, count, number, parameter
 from boosters_eval.core.terms import named
-from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, TASKS, TrainingParameters
+from boosters_eval.programs.benchmark.request import (
+    BUILDS,
+    TASKS,
+    TrainingParameters,
+    libraries_parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,16 +29,7 @@ class ExplainRequest(TrainingParameters, Request):
     """
     program: ClassVar = "boosters_eval.programs.explain.mappings:explain"
 
-    libraries: Any = parameter(
-        None,
-        option="--library",
-        short="-l",
-        kind=anything("libraries", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_LIBRARY,
-        help=f"Libraries to explain{BUILDS} Either these or --all.",
-    )
+    libraries: Any = libraries_parameter(f"Libraries to explain{BUILDS} Either these or --all.")
     every: bool = parameter(False, option="--all", kind=FLAG, help="One table for all libraries.")
     booster: Any = parameter(
         ("gbdt",),

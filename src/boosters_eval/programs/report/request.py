@@ -10,7 +10,7 @@ from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import FLAG, Request, anything, choice, count, parameter, path
 from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
-from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, Settings, Tolerant
+from boosters_eval.programs.benchmark.request import Settings, Tolerant, libraries_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,16 +50,7 @@ class ReportRequest(Settings, Tolerant, Request):
         kind=count(1, MAX_SEEDS),
         help="With --suite: number of random splits. Default: the suite's.",
     )
-    libraries: Any = parameter(
-        None,
-        option="--library",
-        short="-l",
-        kind=anything("libraries", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_LIBRARY,
-        help="With --suite: only these libraries. Default: all of it.",
-    )
+    libraries: Any = libraries_parameter("With --suite: only these libraries. Default: all of it.")
     output: Path = parameter(
         Path("docs/benchmarks"),
         short="-o",
