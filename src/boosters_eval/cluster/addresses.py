@@ -11,6 +11,7 @@ from distributed import Security
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import read_text
+from boosters_eval.core.terms import the
 
 _LAST_PORT = 65535
 ENCRYPTED = ("tls://", "wss://")
@@ -36,7 +37,7 @@ def scheduler_address(address: str | None, scheduler_file: str | Path | None, cl
         if not _looks_right(address):
             raise ConfigError(f"The scheduler file {path} has no address of a dask scheduler, but '{address}'.")
     if address is not None:
-        return _checked(address, "The 'address' parameter")
+        return _checked(address, the("address"))
     configured = dask.config.get("scheduler-address", None)
     return None if configured is None else _checked(configured, "The 'scheduler-address' of dask's configuration")
 
