@@ -81,6 +81,13 @@ def score_binary(y, predicted):
     }
 
 
+FITS = {
+    "boosters": fit_boosters,
+    "xgboost": fit_xgboost,
+    "lightgbm": fit_lightgbm,
+    "catboost": fit_catboost,
+    "sklearn": fit_sklearn,
+}
 SCORES = {"regression": score_regression, "binary": score_binary}
 
 
@@ -88,8 +95,7 @@ def run(cell, folder):
     table = np.load(folder / f"{cell['dataset']}.npz")
     rows = np.load(folder / cell["split"])
     x, y, train, valid = table["x"], table["y"], rows["train"], rows["valid"]
-    fit = globals()[f"fit_{cell['library']}"]
-    predicted = fit(cell["native"], np.ascontiguousarray(x[train]), y[train], np.ascontiguousarray(x[valid]))
+    predicted = FITS[cell["library"]](cell["native"], np.ascontiguousarray(x[train]), y[train], np.ascontiguousarray(x[valid]))
     return SCORES[cell["task"]](y[valid], predicted)
 
 

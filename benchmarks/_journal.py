@@ -27,11 +27,12 @@ def write(home: Path) -> None:
     big = RunFolder.of(plan, home)
     book, attempt = big.open(new=True)
     journal.os.fsync = lambda _: None  # type: ignore[assignment]
-    book.begin({"run_id": plan.run_id})
+    big.write_facts(attempt, RunFacts())
+    book.begin({"run_id": plan.run_id, **big.digests(attempt)})
     for seed in range(COUNT):
         book.append(result.model_copy(update={"seed": seed}), "fit")
+    book.seal(COUNT)
     book.close()
-    big.write_facts(attempt, RunFacts())
 
 
 def read(home: Path) -> None:

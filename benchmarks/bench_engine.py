@@ -63,7 +63,7 @@ def small_cells() -> bool:
         found = json.loads(seconds([sys.executable, script, "overhead"], home)[1])
     worst = max(found.values())
     print("     " + ", ".join(f"{name} {value:.1f}" for name, value in found.items()) + " (median ms per cell)")
-    return report("milliseconds per small cell", worst, "at most 20", good=worst <= 20)
+    return report("milliseconds per small cell", worst, "at most 15", good=worst <= 15)
 
 
 def cells() -> bool:

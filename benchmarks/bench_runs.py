@@ -53,7 +53,7 @@ def write_cells(folder: Path) -> None:
 def check_scores(folder: Path, results: list[dict]) -> None:
     """The script does the same work: its scores are those of the program."""
     cells, found = (json.loads((folder / name).read_text()) for name in ("cells.json", "found.json"))
-    ours = {(r["dataset"], r["library"], r["seed"]): r["metrics"] for r in results}
+    ours = {(r["dataset_name"], r["library"], r["seed"]): r["metrics"] for r in results}
     for cell, scores in zip(cells, found, strict=True):
         seed = int(cell["split"].removesuffix(".npz").rpartition("-")[2])
         metric = "rmse" if cell["task"] == "regression" else "logloss"
