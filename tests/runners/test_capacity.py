@@ -1,5 +1,7 @@
 """What was really built: leaves are counted in the trained models, and every parameter has an effect or a mark."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -93,4 +95,29 @@ def test_column_sampling_in_boosters_is_called_nondeterministic(trainer):
 def test_a_model_has_a_size(trainer, library):
     runner, _, small = trainer.fit(library, trainer.request(n_estimators=2))
     _, _, large = trainer.fit(library, trainer.request(n_estimators=20))
-    assert 0 < len(runner.dump(small)) < len(runner.dump(large))
+    assert 0 < runner.inspect(small).n_bytes < runner.inspect(large).n_bytes
+
+
+@pytest.mark.parametrize("task", [Task.REGRESSION, Task.MULTICLASS])
+def test_the_leaves_of_xgboost_are_those_of_its_text(trainer, task):
+    runner, _, model = trainer.fit("xgboost", trainer.request(task=task, min_gain=0.5, n_estimators=20))
+    trees = model.get_dump()
+    facts = runner.inspect(model)
+    assert (facts.n_trees, facts.n_leaves) == (len(trees), sum(tree.count("leaf=") for tree in trees))
+
+
+def test_pruned_nodes_of_xgboost_are_no_leaves():
+    xgboost = pytest.importorskip("xgboost")
+    x = np.random.default_rng(1).normal(size=(500, 4))
+    data = xgboost.DMatrix(x, label=x[:, 0] * x[:, 1])
+    model = xgboost.train({"tree_method": "exact", "gamma": 20, "max_depth": 8}, data, 5)
+    facts = RUNNERS["xgboost"].inspect(model)
+    assert b"num_deletedSL" in model.save_raw("ubj")
+    assert facts.n_leaves == sum(tree.count("leaf=") for tree in model.get_dump())
+
+
+def test_the_leaves_of_boosters_are_those_of_its_json(trainer):
+    runner, _, model = trainer.fit("boosters", trainer.request(n_estimators=20))
+    trees = json.loads(model[0].to_json_bytes())["model"]["forest"]["trees"]
+    facts = runner.inspect(model)
+    assert (facts.n_trees, facts.n_leaves) == (len(trees), sum((tree["num_nodes"] + 1) // 2 for tree in trees))

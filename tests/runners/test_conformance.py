@@ -208,7 +208,7 @@ def miscounting(cls, model):
 
 
 def empty(cls, model):
-    return b""
+    return ModelFacts(n_bytes=0)
 
 
 LAST = {}
@@ -256,8 +256,8 @@ def deaf(cls, translation, dataset):
         ({"translate": forgetful}, "must carry the request"),
         ({"inspect": miscounting}, "more than were asked for"),
         ({"inspect": miscounting}, "n_leaves as a whole number"),
-        ({"dump": empty}, "must give bytes"),
-        ({"fit": remembering, "predict": recalling, "dump": lambda cls, model: None}, "when another one is trained"),
+        ({"inspect": empty}, "as more than 0"),
+        ({"fit": remembering, "predict": recalling, "inspect": lambda cls, model: ModelFacts()}, "when another one is trained"),
         ({"fit": deaf}, "the labels have no effect"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

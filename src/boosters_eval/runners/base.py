@@ -87,6 +87,7 @@ class ModelFacts:
 
     n_trees: int | None = None  # rounds x outputs where a tree has one output
     n_leaves: int | None = None
+    n_bytes: int | None = None  # serialised
     extra: dict[str, float] = field(default_factory=dict)
 
 
@@ -133,13 +134,8 @@ class Runner(ABC):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:  # noqa: ARG003 (a library that cannot tell says nothing)
-        """Trees and leaves actually built."""
+        """Trees and leaves actually built, and the size of the serialised model."""
         return ModelFacts()
-
-    @classmethod
-    def dump(cls, model: Any) -> bytes | None:  # noqa: ARG003 (a library that cannot serialise says nothing)
-        """The serialised model, for its size."""
-        return None
 
     @classmethod
     def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:

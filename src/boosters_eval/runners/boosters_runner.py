@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
+
+_NODES = re.compile(rb'"num_nodes":(\d+)')  # of each tree; reading all of the JSON takes longer than some fits
 
 
 class BoostersRunner(TableRunner):
@@ -102,17 +104,13 @@ class BoostersRunner(TableRunner):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
-        """Trees and leaves from its JSON form; a linear model has neither."""
-        trees = json.loads(bytes(model[0].to_json_bytes()))["model"].get("forest", {}).get("trees")
-        if trees is None:
-            return ModelFacts()
+        """Trees and leaves from its JSON form; a linear model has neither. The size is that of its binary form."""
+        n_bytes = len(model[0].to_bytes())
+        trees = list(map(int, _NODES.findall(model[0].to_json_bytes())))
+        if not trees:
+            return ModelFacts(n_bytes=n_bytes)
         # A binary tree with n leaves has n - 1 inner nodes.
-        return ModelFacts(n_trees=len(trees), n_leaves=sum((tree["num_nodes"] + 1) // 2 for tree in trees))
-
-    @classmethod
-    def dump(cls, model: Any) -> bytes:
-        """Its own binary format."""
-        return bytes(model[0].to_bytes())
+        return ModelFacts(n_trees=len(trees), n_leaves=sum((nodes + 1) // 2 for nodes in trees), n_bytes=n_bytes)
 
 
 def _categories(x: NDArray[np.float32], categorical: tuple[int, ...]) -> dict[int, NDArray[np.float32]]:

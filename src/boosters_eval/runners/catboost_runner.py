@@ -111,16 +111,15 @@ class CatBoostRunner(TableRunner):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
-        """Trees and leaves; a multiclass leaf holds a vector, so the values are counted too."""
+        """Trees and leaves; a multiclass leaf holds a vector, so the values are counted too.
+
+        The size is that of its own binary format, which it only writes to a file.
+        """
         leaves = sum(int(booster.get_tree_leaf_counts().sum()) for booster in model)
         values = sum(len(booster.get_leaf_values()) for booster in model)
         trees = sum(booster.tree_count_ for booster in model)
-        return ModelFacts(n_trees=trees, n_leaves=leaves, extra={"leaf_values": values})
-
-    @classmethod
-    def dump(cls, model: Any) -> bytes:
-        """The model in its own binary format, which it only writes to a file."""
-        return b"".join(_saved(booster, "cbm") for booster in model)
+        n_bytes = sum(len(_saved(booster, "cbm")) for booster in model)
+        return ModelFacts(n_trees=trees, n_leaves=leaves, n_bytes=n_bytes, extra={"leaf_values": values})
 
 
 def _saved(booster: Any, kind: str) -> bytes:

@@ -90,14 +90,10 @@ class LightGBMRunner(TableRunner):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
-        """Leaves from the text form of the model, up to the best round."""
-        leaves = [int(count) for booster in model for count in _LEAVES.findall(booster.model_to_string())]
-        return ModelFacts(n_trees=len(leaves), n_leaves=sum(leaves))
-
-    @classmethod
-    def dump(cls, model: Any) -> bytes:
-        """The model as text, its own format."""
-        return "".join(booster.model_to_string() for booster in model).encode()
+        """Leaves and size from the text form of the model, its own format, up to the best round."""
+        text = "".join(booster.model_to_string() for booster in model)
+        leaves = [int(count) for count in _LEAVES.findall(text)]
+        return ModelFacts(n_trees=len(leaves), n_leaves=sum(leaves), n_bytes=len(text.encode()))
 
 
 def _params(translation: Translation) -> dict[str, Any]:

@@ -53,7 +53,6 @@ class Measurement:
     predict_s: float
     cpu_s: float
     cpu_taken: float | None  # the share of its CPUs that other programs used
-    model_bytes: int | None
     samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)  # under the protocol adaptive-v1, all of them
     model: Any = None  # the one that predicted
 
@@ -105,7 +104,6 @@ def measure(
     samples = (*builds.samples, *fits.samples, *predicts.samples)
     share = taken(before, clock.use(), samples)
     predictions = check_predictions(predicts.first, translation.request, len(x_valid))
-    dumped = runner.dump(fits.first)
     return Measurement(
         predictions=predictions,
         facts=runner.inspect(fits.first),
@@ -115,7 +113,6 @@ def measure(
         predict_s=predicted.reported_ms / 1e3,
         cpu_s=median(build.cpu + fit.cpu for build, fit in zip(builds.samples, fits.samples, strict=True)),
         cpu_taken=_shared([*builds.samples, *fits.samples], translation.request.n_threads) if share is None else share,
-        model_bytes=None if dumped is None else len(dumped),
         samples_ns={"train": trained.samples_ns, "predict": predicted.samples_ns} if adaptive else {},
         model=fits.first,
     )
@@ -295,7 +292,7 @@ def measured_fields(runner: type[Runner], translation: Translation, done: Measur
         "predict_time_s": done.predict_s,
         "cpu_time_s": done.cpu_s,
         "samples_ns": done.samples_ns,
-        "model_size_mb": None if done.model_bytes is None else done.model_bytes / 2**20,
+        "model_size_mb": None if done.facts.n_bytes is None else done.facts.n_bytes / 2**20,
         "native_params": translation.native,
         "marks": tuple(mark for mark in translation.marks if mark.kind != "exact"),
         "predictions_digest": digest_predictions(done.predictions),

@@ -139,16 +139,15 @@ class SklearnRunner(TableRunner):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
-        """Trees and leaves, which the estimators keep in a private attribute."""
-        trees = _trees(model)
-        return ModelFacts(n_trees=len(trees), n_leaves=sum(tree.get_n_leaf_nodes() for tree in trees))
+        """Trees and leaves, which the estimators keep in a private attribute.
 
-    @classmethod
-    def dump(cls, model: Any) -> bytes:
-        """A pickle, only ever measured: the library has no format of its own."""
+        The size is that of a pickle: the library has no format of its own.
+        """
         import pickle  # noqa: PLC0415 (written for its size, never read)
 
-        return pickle.dumps(model)
+        trees = _trees(model)
+        n_leaves = sum(tree.get_n_leaf_nodes() for tree in trees)
+        return ModelFacts(n_trees=len(trees), n_leaves=n_leaves, n_bytes=len(pickle.dumps(model)))
 
 
 def _trees(model: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
 
 # What is passed to the training function and not to the booster.
+# Of each tree, a text after its length, which is no digit.
+_NODES, _DELETED = (re.compile(rb"num_%sS\D+(\d+)" % name) for name in (b"nodes", b"deleted"))
 _TRAIN_ARGUMENTS = ("num_boost_round", "early_stopping_rounds")
 
 
@@ -109,16 +112,14 @@ class XGBoostRunner(TableRunner):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
-        """Trees and leaves from the text form of the model; a linear model has neither."""
-        trees = model.get_dump()
-        if trees and "leaf=" not in trees[0]:
-            return ModelFacts()
-        return ModelFacts(n_trees=len(trees), n_leaves=sum(tree.count("leaf=") for tree in trees))
-
-    @classmethod
-    def dump(cls, model: Any) -> bytes:
-        """The model as UBJSON, its own format."""
-        return bytes(model.save_raw("ubj"))
+        """Trees and leaves from the model as UBJSON, its own format; a linear model has neither."""
+        raw = bytes(model.save_raw("ubj"))
+        trees, deleted = (list(map(int, pattern.findall(raw))) for pattern in (_NODES, _DELETED))
+        if not trees:
+            return ModelFacts(n_bytes=len(raw))
+        # A binary tree with n leaves has n - 1 inner nodes.
+        n_leaves = (sum(trees) - sum(deleted) + len(trees)) // 2
+        return ModelFacts(n_trees=len(trees), n_leaves=n_leaves, n_bytes=len(raw))
 
 
 def _refuse_linear(translation: Translation, reason: str = "a linear model has no splits") -> None:

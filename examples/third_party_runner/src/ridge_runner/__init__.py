@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners import FitRequest, Runner, TrainData, Translation
+from boosters_eval.runners import FitRequest, ModelFacts, Runner, TrainData, Translation
 from boosters_eval.runners.parameters import BoosterType, Mark
 
 if TYPE_CHECKING:
@@ -92,6 +92,6 @@ class RidgeRunner(Runner):
         return np.asarray((x * model[:-1]).sum(axis=1) + model[-1])
 
     @classmethod
-    def dump(cls, model: Any) -> bytes:
-        """For the size of the model."""
-        return bytes(model.tobytes())
+    def inspect(cls, model: Any) -> ModelFacts:
+        """No trees, but a size."""
+        return ModelFacts(n_bytes=model.nbytes)
