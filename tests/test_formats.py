@@ -9,10 +9,10 @@ import pytest
 import factories
 from boosters_eval import load_baseline, save_baseline
 from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.files import FORMAT
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
-from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.plan import Plan
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
@@ -68,7 +68,7 @@ def history(folder):
     def imported(path):
         raise FileFormatError(transfer.import_file(path, folder).fault)
 
-    raw = {"schema_version": 1, "kind": transfer.KIND, "runs": []}
+    raw = {"schema_version": FORMAT, "kind": transfer.KIND, "runs": []}
     return written(folder / "h.json", json.dumps(raw)), imported, "a history"
 
 
@@ -121,23 +121,23 @@ def test_what_is_no_format_is_refused_too(make, version, tmp_path):
 def test_journal_of_another_format_is_not_read(tmp_path):
     folder = written_run(tmp_path)
     path = folder.journal_path(1)
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99', 1))
+    path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
     assert read(path).damage == f"line 1 begins a journal {FOREIGN}"
     (entry,) = query.runs(home=tmp_path)
-    assert (entry.state, entry.fault) == ("damaged", f"journal.jsonl: {read(path).damage}")
+    assert (entry.state, entry.fault) == ("unreadable", f"journal.jsonl: {read(path).damage}")
 
 
 @pytest.mark.parametrize("name", ["plan.json", "environment.json"])
 def test_history_names_the_file_of_another_format(name, tmp_path):
     path = written_run(tmp_path).path / name
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99', 1))
+    path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
     (entry,) = query.runs(home=tmp_path)
-    assert entry.state == "damaged"
+    assert entry.state == "unreadable"
     assert re.match(rf"{name}: is a (plan|record of a run) of format 99, which", entry.fault)
 
 
 def test_files_of_a_run_have_one_format():
-    assert Plan.model_fields["schema_version"].default == RunFacts().schema_version == RUN_FORMAT
+    assert Plan.model_fields["schema_version"].default == RunFacts().schema_version == FORMAT
 
 
 def test_baseline_of_the_rfc_is_read():
@@ -148,6 +148,6 @@ def test_baseline_of_the_rfc_is_read():
 def test_run_of_another_format_is_refused_by_its_plan(tmp_path):
     folder = written_run(tmp_path)
     for path in folder.path.glob("*.json*"):
-        path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99', 1))
+        path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
     with pytest.raises(FileFormatError, match=f"plan.json is a plan{OTHER}$"):
         RunFolder(folder.path).load()

@@ -248,7 +248,7 @@ def test_escapes_in_names_do_not_reach_the_terminal(project, run_pytest):
     project.makepyfile(evil=SUITE.replace("mine", evil).replace("iris/gbdt", evil))
     done = run_pytest("--boosters-eval-suite", "evil.py:SUITE", "--collect-only", "-q")
     done.stdout.fnmatch_lines(["*a\ufffd[[]31m\ufffdb*"])
-    raw = {"schema_version": 2, "recorded_at": "2025-01-01T00:00:00Z", "config": {"suite": evil}}
+    raw = {"schema_version": 10, "recorded_at": "2025-01-01T00:00:00Z", "config": {"suite": evil}}
     stats = {"rmse": {"mean": 1.0, "std": None, "n": 1}}
     one = {"config": "c", "library": "boosters", "task": "regression", "primary_metric": "rmse", "metrics": stats}
     (project.path / "evil.json").write_text(json.dumps({**raw, "results": [one]}))

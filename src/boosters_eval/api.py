@@ -645,7 +645,7 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
 
 def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
-    """The runs in a home, the latest first; damaged ones too."""
+    """The runs in a home, the latest first; unreadable ones too."""
     return cast("RunListing", _answer("list_runs", locals()))
 
 

@@ -168,7 +168,7 @@ def test_the_answer_is_written_as_markdown_or_json(boosters_eval, place, searche
     searched(found())
     assert found().answer in boosters_eval(*VERSIONS, "-o", "answer.json", check=0).stderr
     text = (place / "answer.json").read_text()
-    assert json.loads(text)["schema_version"] == 1
+    assert json.loads(text)["schema_version"] == 10
     assert Bisection.model_validate_json(text) == found()
     markdown = boosters_eval(*VERSIONS, "-f", "markdown", check=0).stdout
     assert markdown.startswith("rmse of lightgbm on diabetes changed from 0.45 to 0.46.\n")

@@ -219,6 +219,10 @@ def test_full_disk_stops_the_run_and_what_is_finished_is_kept(program, boosters_
     done = program(*command, preexec_fn=small_files, check=2)
     assert "Cannot write" in done.stderr
     assert "--resume" in done.stderr
+    left = boosters_eval(*command, "--resume", "--dry-run", check=0).stdout
+    kept, cells = (int(number) for number in re.search(r"; (\d+) of (\d+) kept$", left, re.MULTILINE).groups())
+    assert cells == 12
+    assert f": {cells - kept} cells, " in left
     resumed = boosters_eval(*command, "--resume", "-f", "json", check=0)
     assert len(json.loads(resumed.stdout)["results"]) == 12
 
@@ -280,6 +284,34 @@ def test_interruption_keeps_what_is_done_and_prints_the_command_that_resumes(boo
     assert "5 kept" in plan.stderr
     assert len(json.loads(plan.stdout)["results"]) == 15
     boosters_eval("verify", "last", check=0)
+
+
+def test_dry_run_counts_what_a_continued_run_would_do(boosters_eval, tmp_path):
+    command = [
+        "compare",
+        "-d",
+        "iris",
+        "-l",
+        "boosters",
+        "faulty",
+        "-s",
+        "1",
+        "-p",
+        "max_depth=3,n_estimators=7",
+        "--jobs",
+        "1",
+    ]
+    new = boosters_eval(*command, "--resume", "--dry-run", check=0)
+    assert "there is no earlier attempt at this plan" in new.stderr
+    boosters_eval(*command, "-q", check=2)
+    header = boosters_eval(*command, "--resume", "--dry-run", check=0).stdout.splitlines()
+    assert header[0].endswith(": 0 cells, 1 at a time; 2 of 2 kept")
+    assert len(header) == 1
+    again = boosters_eval(*command, "--rerun-failed", "--dry-run", check=0).stdout
+    assert "; 1 of 2 kept\n  iris/gbdt faulty (" in again
+    (journal,) = (tmp_path / "home/runs").glob("*/journal.jsonl")
+    journal.write_text("{")
+    assert "is damaged" in boosters_eval(*command, "--resume", "--dry-run", check=2).stderr
 
 
 def test_verify_tells_a_touched_journal(boosters_eval, tmp_path):

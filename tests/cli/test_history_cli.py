@@ -110,11 +110,12 @@ def test_one_run_is_shown_with_every_number(boosters_eval, runs):
 
 def test_damage_is_shown(boosters_eval, runs):
     (runs[2].path / "plan.json").write_text("{")
-    assert "damaged: plan.json: is not JSON" in boosters_eval("history", check=0).stdout
-    assert "damaged: plan.json: is not JSON" in boosters_eval("history", "show", runs[2].run_id, check=0).stdout
+    assert "unreadable: plan.json: is not JSON" in boosters_eval("history", check=0).stdout
+    assert "unreadable: plan.json: is not JSON" in boosters_eval("history", "show", runs[2].run_id, check=0).stdout
     done = boosters_eval("history", "diff", runs[1].run_id, runs[2].run_id, check=3)
     assert (
-        f"The run '{runs[2].run_id}' cannot be compared, because it is damaged: plan.json: is not JSON" in done.stderr
+        f"The run '{runs[2].run_id}' cannot be compared, because it cannot be read: plan.json: is not JSON"
+        in done.stderr
     )
     assert "cannot be read" in boosters_eval("history", "export", "-o", "all.json", check=2).stderr
 

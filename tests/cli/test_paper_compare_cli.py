@@ -78,7 +78,7 @@ def test_the_exit_code_says_whether_every_primary_target_is_within_tolerance(
         (["--results", "benchmarks.yaml"], "must be results of 'paper run', of the kind 'boosters-eval paper results'"),
         (
             ["--paper", "results.json"],
-            "results.json, line 1: The 'tables' parameter of PaperSpecification is required.",
+            "results.json, line 1: This is a 'boosters-eval paper results' file, not a specification.",
         ),
         (["--results", "none.json"], "none.json does not exist."),
     ],

@@ -83,13 +83,13 @@ def test_list_of_an_empty_home_says_so(call):
     assert "there are no runs" in call("list").err
 
 
-def test_damaged_runs_are_listed_and_shown_as_such(shell, call, runs):
+def test_unreadable_runs_are_listed_and_shown_as_such(shell, call, runs):
     plan = made_run(shell, "a")
     (runs / plan.run_id / "environment.json").write_text("{")
-    assert "damaged: " in call("list").out
-    assert "state     damaged: " in call("show", plan.run_id).out
+    assert "unreadable: " in call("list").out
+    assert "state     unreadable: " in call("show", plan.run_id).out
     (runs / plan.run_id / "journal.jsonl").unlink()
-    assert json.loads(call("list", "--json").out)[0]["state"] == "damaged"
+    assert json.loads(call("list", "--json").out)[0]["state"] == "unreadable"
 
 
 def test_show_has_the_facts_the_attempts_and_what_to_do_next(shell, call):

@@ -285,7 +285,7 @@ def test_wide_object_in_any_file_of_a_run_is_refused_before_it_costs_an_error_pe
     run_tiny(tiny_config("none"))
     folder = find_run("last")
     wide = json.dumps(dict.fromkeys(map(str, range(60_000)), 0))
-    for name, head in (("environment.json", ""), ("plan.json", '{"schema_version": 1, "x": ')):
+    for name, head in (("environment.json", ""), ("plan.json", '{"schema_version": 10, "x": ')):
         path = folder.path / name
         whole = path.read_text()
         path.write_text(head + wide + ("}" if head else ""))

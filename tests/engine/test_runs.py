@@ -176,7 +176,7 @@ def test_damaged_run_is_summarised_as_such(shell, home, file, content):
     else:
         path.write_text(content)
     [found] = map(summarise, all_folders())
-    assert found.state == "damaged"
+    assert found.state == "unreadable"
     assert found.fault
     assert found.size > 0
 
@@ -185,7 +185,7 @@ def test_folder_without_an_attempt_and_a_stray_file_are_not_hidden(shell, home):
     (home / "runs" / "empty").mkdir(parents=True)
     (home / "runs" / "stray").touch()
     states = {found.run_id: found.state for found in map(summarise, all_folders())}
-    assert states == {"empty": "not begun", "stray": "damaged"}
+    assert states == {"empty": "not begun", "stray": "unreadable"}
 
 
 def test_run_that_is_being_executed_is_seen_without_disturbing_it(shell, home):

@@ -257,7 +257,10 @@ def deaf(cls, translation, dataset):
         ({"inspect": miscounting}, "more than were asked for"),
         ({"inspect": miscounting}, "n_leaves as a whole number"),
         ({"inspect": empty}, "as more than 0"),
-        ({"fit": remembering, "predict": recalling, "inspect": lambda cls, model: ModelFacts()}, "when another one is trained"),
+        (
+            {"fit": remembering, "predict": recalling, "inspect": lambda cls, model: ModelFacts()},
+            "when another one is trained",
+        ),
         ({"fit": deaf}, "the labels have no effect"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -71,6 +71,10 @@ class FileFormatError(ConfigError):
     """A file that is not what it should be: truncated, foreign, or of another format."""
 
 
+class OtherVersionError(FileFormatError):
+    """A file of the right kind that another version of boosters-eval wrote."""
+
+
 class MissingLibraryError(BoostersEvalError):
     """A library under test, or an optional helper, that is not installed."""
 

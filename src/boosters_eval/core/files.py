@@ -10,12 +10,16 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, RunError, require
+from boosters_eval.core.errors import ConfigError, FileFormatError, OtherVersionError, RunError, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Of every file that this program writes and reads again. Versions before 1.0 had numbers below ten, one per kind.
+Format = Literal[10]
+FORMAT: Final = 10
 
 _SCRATCH = "boosters-eval-scratch-"
 
@@ -233,10 +237,10 @@ def _refuse_dense(text: str, source: str) -> None:
         raise FileFormatError(f"{source} has {values} values in {len(text)} characters: this program never wrote it.")
 
 
-def check_format(found: object, known: int, source: str, what: str) -> None:
+def check_format(found: object, source: str, what: str, known: int = FORMAT) -> None:
     """Refuse a file of another format than the one that is known: nothing says what its keys mean there."""
     if isinstance(found, bool) or found != known:
-        raise FileFormatError(f"{source} is {what} {other_format(found)}.")
+        raise OtherVersionError(f"{source} is {what} {other_format(found)}.")
 
 
 def other_format(found: object) -> str:

@@ -50,7 +50,7 @@ def read_sidecar(file: Path) -> Sidecar | None:
         raise FileFormatError(f"{path} is larger than {MAX_SIDECAR >> 10} KB, more than this program ever writes.")
     content = _parsed(path, read_text(path, limit=MAX_SIDECAR))
     if "schema_version" in content:
-        check_format(content["schema_version"], SCHEMA_VERSION, str(path), "a sidecar")
+        check_format(content["schema_version"], str(path), "a sidecar", SCHEMA_VERSION)
     try:
         return Sidecar.model_validate(content)
     except ConfigError as error:

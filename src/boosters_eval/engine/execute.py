@@ -103,7 +103,7 @@ def execute(
         outcomes = journal.found.outcomes
         failed = _failed(*folder.outcomes_before(attempt), earlier, outcomes)
         _take_over(plan, earlier, machines or {}, journal)
-        todo = _todo(plan, outcomes, mode, given)
+        todo = cells_to_run(plan, outcomes, mode, given)
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
         with scratch_folder() as scratch:
@@ -226,8 +226,11 @@ def _take_over(
             journal.found.outcomes[cell.key] = outcome
 
 
-def _todo(
-    plan: Plan, outcomes: Mapping[str, Outcome | Failure], mode: Mode, given: Mapping[str, Outcome | Failure]
+def cells_to_run(
+    plan: Plan,
+    outcomes: Mapping[str, Outcome | Failure],
+    mode: Mode,
+    given: Mapping[str, Outcome | Failure] = {},
 ) -> list[Cell]:
     """The cells that must run, in their order.
 

@@ -6,18 +6,18 @@ import platform
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Gt, Lt
 from pydantic import ConfigDict, Field
 
 from boosters_eval.core.disturbance import Disturbance
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.version import __version__
 from boosters_eval.engine import threads
 from boosters_eval.engine.cell import Build
-from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.plan import Exclusion
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class RunFacts(FileModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Literal[1] = RUN_FORMAT
+    schema_version: Format = FORMAT
     started_at: str = ""
     boosters_eval: str = ""
     python: str = ""

@@ -26,7 +26,6 @@ from boosters_eval.core.terms import given
 from boosters_eval.engine import summaries
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
-from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import Plan
 
@@ -185,7 +184,7 @@ class RunFolder:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             if first["loc"] == ("schema_version",):
-                check_format(first["input"], RUN_FORMAT, str(path), "a record of a run")
+                check_format(first["input"], str(path), "a record of a run")
             raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
 
     def shown(self) -> int:
@@ -300,11 +299,17 @@ class RunFolder:
             raise
 
 
-def _open_journal(path: Path, lock: FileLock, *, new: bool) -> Journal:
-    """Open a journal for appending. An incomplete last line is removed; a damaged journal is left untouched."""
-    reading = Reading() if new else read(path)
+def read_to_continue(path: Path) -> Reading:
+    """The journal of an attempt that is to be continued, which a damaged one cannot be."""
+    reading = read(path)
     if reading.damage:
         raise RunError(f"{path} is damaged: {reading.damage}. It was not changed; start a new attempt.")
+    return reading
+
+
+def _open_journal(path: Path, lock: FileLock, *, new: bool) -> Journal:
+    """Open a journal for appending. An incomplete last line is removed; a damaged journal is left untouched."""
+    reading = Reading() if new else read_to_continue(path)
     try:
         file = path.open("ab")
         if reading.cut:

@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
-from boosters_eval.core.files import MAX_TEXT, check_regular, other_format, refuse_wide
+from boosters_eval.core.files import FORMAT, MAX_TEXT, check_regular, other_format, refuse_wide
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import given
-from boosters_eval.engine.lines import LINE, RUN_FORMAT, START, line_digest
+from boosters_eval.engine.lines import LINE, START, line_digest
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import WORKLOADS
 
@@ -150,7 +150,7 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
     if kind == b"begin":
         reading.begin = _object(content)
         version = reading.begin.get("schema_version")
-        if version != RUN_FORMAT:
+        if version != FORMAT:
             return f"begins a journal {other_format(version)}"
         told = reading.begin.pop("machines", {}).items()
         reading.machines = {digest: MachineInfo.of_record({**machine, "digest": digest}) for digest, machine in told}
@@ -201,7 +201,7 @@ class Journal:
 
     def begin(self, facts: dict[str, Any]) -> None:
         """Write the first line of an attempt."""
-        self.found.begin = {"schema_version": RUN_FORMAT, **facts}
+        self.found.begin = {"schema_version": FORMAT, **facts}
         self._write("begin", json.dumps(self.found.begin))
 
     def introduce(self, machines: Mapping[str, MachineInfo]) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
 
-RUN_FORMAT: Final = 1  # of what is in the folder of a run: its plans, journals and environments
 START = "0" * 32  # what the first line follows
 LINE = re.compile(
     rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'

@@ -8,16 +8,15 @@ import random
 import re
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import check_format, refuse_wide
+from boosters_eval.core.files import FORMAT, Format, check_format, refuse_wide
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, cell_key
-from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _typed_spec(raw: Any) -> Any:
 class Plan(Model):
     """The cells of one run, and the builds of their targets."""
 
-    schema_version: Literal[1] = RUN_FORMAT
+    schema_version: Format = FORMAT
     name: str
     specs: tuple[Annotated[SerializeAsAny[Spec], BeforeValidator(_typed_spec)], ...]
     refs: tuple[CellRef, ...]
@@ -106,7 +105,7 @@ class Plan(Model):
         head = re.match(r'\s*\{\s*"schema_version":\s*(\d{1,9})\b', text)
         if head is None:
             raise FileFormatError(f"{source} is not a plan.")
-        check_format(int(head[1]), RUN_FORMAT, source, "a plan")
+        check_format(int(head[1]), source, "a plan")
         try:
             refuse_wide(text, source)
             return cls.model_validate_json(text)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Self
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import counted
-from boosters_eval.engine.execute import jobs_for
+from boosters_eval.engine.execute import Mode, cells_to_run, jobs_for
+from boosters_eval.engine.folder import read_to_continue
 from boosters_eval.engine.progress import duration
-from boosters_eval.engine.session import expected_seconds
+from boosters_eval.engine.runs import folder_of
+from boosters_eval.engine.session import expected_seconds, mode_of, tell_of_earlier
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
+    from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.settings import RunSettings
 
@@ -24,6 +27,7 @@ class PlannedRun(Findings):
     """A plan that nothing was run of."""
 
     plan: Plan
+    cells: tuple[Cell, ...]  # that would run: what an earlier attempt has done is not done again
     jobs: int
     seconds: float  # that the history expects; 0: it does not know
     notes: tuple[str, ...] = ()
@@ -32,8 +36,10 @@ class PlannedRun(Findings):
     @classmethod
     def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = (), refusal: str = "") -> Self:
         """A plan with how it would be carried out."""
-        seconds = sum(expected_seconds(plan, settings).values())
-        return cls(plan, jobs_for(plan, settings.jobs), seconds, notes, refusal)
+        tell_of_earlier(plan, settings)
+        cells, expected = _cells_left(plan, settings), expected_seconds(plan, settings)
+        seconds = sum(expected.get(cell.key, 0.0) for cell in cells)
+        return cls(plan, tuple(cells), jobs_for(plan, settings.jobs), seconds, notes, refusal)
 
     @property
     def exit_code(self) -> int:
@@ -45,9 +51,11 @@ class PlannedRun(Findings):
         plan = self.plan
         for sentence in self.notes:
             screen.note(f"Note: {sentence}")
-        about = f", about {duration(self.seconds / min(self.jobs, len(plan.cells)))}" if self.seconds else ""
-        screen.say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {self.jobs} at a time{about}")
-        lines = Counter(f"{cell.spec.name} {cell.target} ({cell.target.build.version})" for cell in plan.cells)
+        about = f", about {duration(self.seconds / min(self.jobs, len(self.cells)))}" if self.seconds else ""
+        done = len(plan.cells) - len(self.cells)
+        kept = f"; {done} of {len(plan.cells)} kept" if done else ""
+        screen.say(f"run {plan.run_id}: {counted(len(self.cells), 'cell')}, {self.jobs} at a time{about}{kept}")
+        lines = Counter(f"{cell.spec.name} {cell.target} ({cell.target.build.version})" for cell in self.cells)
         for line, count in lines.items():
             screen.say(f"  {line} x {count}")
         for entry in plan.excluded:
@@ -57,3 +65,12 @@ class PlannedRun(Findings):
         """Why it would not run, if so."""
         if self.refusal:
             screen.note(f"Error: {self.refusal}")
+
+
+def _cells_left(plan: Plan, settings: RunSettings) -> list[Cell]:
+    """The cells that an earlier attempt leaves to run, if one is continued."""
+    folder = None if mode_of(settings) is Mode.NEW else folder_of(plan, settings.home)
+    if folder is None:
+        return list(plan.cells)
+    earlier = read_to_continue(folder.journal_path(folder.attempts()[-1]))
+    return cells_to_run(plan, earlier.outcomes, mode_of(settings))

@@ -100,8 +100,7 @@ class Session:
 def opened(settings: RunSettings, plan: Plan) -> Iterator[Session]:
     """A session whose executor and observers are those of the settings; what it created is closed with it."""
     start_method()  # refuses an unknown method before anything is written
-    if mode_of(settings) is not Mode.NEW:
-        _tell_of_earlier(plan, settings)
+    tell_of_earlier(plan, settings)
     jobs = jobs_for(plan, settings.jobs)
     with contextlib.ExitStack() as stack:
         watching = stack.enter_context(_watching(settings, jobs))
@@ -179,9 +178,9 @@ def _observed(settings: RunSettings) -> ObserverSettings:
     return ObserverSettings(settings.home, tell, settings.track)
 
 
-def _tell_of_earlier(plan: Plan, settings: RunSettings) -> None:
+def tell_of_earlier(plan: Plan, settings: RunSettings) -> None:
     """Say if there is no attempt to continue, and name a run with the same cells if there is one."""
-    if folder_of(plan, settings.home) is not None:
+    if mode_of(settings) is Mode.NEW or folder_of(plan, settings.home) is not None:
         return
     tell("Note: there is no earlier attempt at this plan, so everything runs.")
     other = _similar_run(plan, settings)

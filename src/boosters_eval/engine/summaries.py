@@ -35,8 +35,8 @@ class RunSummary:
 
     run_id: str
     path: Path
-    state: str  # finished, unfinished, running, not begun, or damaged
-    fault: str = ""  # what is wrong with a damaged one
+    state: str  # finished, unfinished, running, not begun, or unreadable
+    fault: str = ""  # what is wrong with an unreadable one
     title: str = ""  # the name of its plan: that of a suite, or compare
     facts: RunFacts | None = None  # None: they could not be read
     kind: str = ""
@@ -71,7 +71,7 @@ def summarise(folder: RunFolder) -> RunSummary:
         return RunSummary(**known, missing=0, state="finished")
     except (BoostersEvalError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return RunSummary(**known, state="damaged", fault=reason.rstrip("."))
+        return RunSummary(**known, state="unreadable", fault=reason.rstrip("."))
 
 
 def kind_of(folder: RunFolder, attempt: int) -> str:

@@ -29,8 +29,8 @@ class CountedRun(Protocol):
 
 def cells_text(run: CountedRun) -> str:
     """How many cells of each kind it has, or why that cannot be told."""
-    if run.state == "damaged":
-        return f"damaged: {run.fault}"
+    if run.state == "unreadable":
+        return f"unreadable: {run.fault}"
     if run.state == "not begun":
         return run.state
     parts = [f"{run.done} done"]

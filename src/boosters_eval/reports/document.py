@@ -5,17 +5,17 @@ A package with its own results builds one, and may add typed data for programs i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.reports.model import PairVerdict, RankingTable, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-REPORT_FORMAT: Final = 1
 _OWN = (
     "summary",
     "results",
@@ -105,7 +105,7 @@ class ReportDocument(Model):
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
-    schema_version: Literal[1] = REPORT_FORMAT
+    schema_version: Format = FORMAT
     kind: str = "boosters-eval report"
     title: str
     lead: str = ""

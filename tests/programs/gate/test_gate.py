@@ -719,7 +719,7 @@ def test_a_run_that_did_not_finish_decides_nothing(home, baseline):
         ("{", "is not JSON"),
         ("[]", "is not a gate decision"),
         ('{"kind": "boosters-eval gate decision", "schema_version": 2}', "is a gate decision of format 2, which"),
-        ('{"kind": "boosters-eval gate decision", "schema_version": 1}', "is not a valid gate decision"),
+        ('{"kind": "boosters-eval gate decision", "schema_version": 10}', "is not a valid gate decision"),
     ],
 )
 def test_what_is_no_decision_is_told(tmp_path, text, message):

@@ -103,7 +103,7 @@ def test_damage_is_never_told_as_fine(tmp_path, name, damage):
     path.write_text(damage(text))
     assert path.read_text() != text
     (entry,) = query.runs(home=tmp_path)
-    assert entry.state == "damaged"
+    assert entry.state == "unreadable"
     assert entry.fault
     assert list(query.series(home=tmp_path)) == []
 
@@ -127,7 +127,7 @@ def test_values_of_wrong_types_are_damage_of_one_run_and_stop_no_other(tmp_path,
     written_run(tmp_path, 3, version="1.2")
     rechained(folder.path, {where: value})
     assert [(day, state) for day, state, _ in listed(tmp_path)][-1] == ("01", "finished")
-    assert {entry.run_id: entry.state for entry in query.runs(home=tmp_path)}[folder.run_id] == "damaged"
+    assert {entry.run_id: entry.state for entry in query.runs(home=tmp_path)}[folder.run_id] == "unreadable"
     assert verdicts(tmp_path)["03"] == "equivalent"
 
 
@@ -158,7 +158,7 @@ def test_a_lost_journal_is_damage(tmp_path):
     query.runs(home=tmp_path)
     (folder.path / "journal.jsonl").unlink()
     (entry,) = query.runs(home=tmp_path)
-    assert (entry.state, entry.fault) == ("damaged", "journal.jsonl: the file is missing")
+    assert (entry.state, entry.fault) == ("unreadable", "journal.jsonl: the file is missing")
 
 
 def test_failed_cells_count_and_a_competitor_without_any_number_is_told(tmp_path):

@@ -71,7 +71,7 @@ def test_a_changed_import_is_damaged(tmp_path):
     (kept,) = (tmp_path / index.IMPORTS).iterdir()
     kept.write_text(kept.read_text().replace("0.501", "0.401"))
     (entry,) = query.runs(home=tmp_path)
-    assert (entry.state, entry.fault) == ("damaged", "is not what was imported")
+    assert (entry.state, entry.fault) == ("unreadable", "is not what was imported")
 
 
 def test_what_is_exported_can_be_imported_and_says_the_same(tmp_path):
@@ -121,7 +121,7 @@ def test_an_empty_export_can_be_imported(tmp_path):
         ("no JSON", "is not JSON"),
         ("{}", "is not a boosters-eval results file."),
         ('{"kind": "boosters-eval results", "schema_version": 99}', "is a results file of format 99, which"),
-        ('{"kind": "boosters-eval results", "schema_version": 1}', "has no results."),
+        ('{"kind": "boosters-eval results", "schema_version": 10}', "has no results."),
         ('{"kind": "boosters-eval history", "schema_version": 2, "runs": []}', "is a history of format 2, which"),
     ],
 )

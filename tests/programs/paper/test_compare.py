@@ -258,7 +258,7 @@ def test_a_comparison_is_read_back_as_it_was_written(tmp_path, render):
         ("a: !!python/name:os.system", "The tag"),
         ('{"kind": "boosters-eval paper comparison", "schema_version": 9}', "comparison' file of format 9, which"),
         (
-            '{"kind": "boosters-eval paper comparison", "schema_version": 1, "papers": 1}',
+            '{"kind": "boosters-eval paper comparison", "schema_version": 10, "papers": 1}',
             "no parameter 'papers'. Did you mean 'paper'",
         ),
     ],

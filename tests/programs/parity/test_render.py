@@ -201,7 +201,7 @@ def test_json_is_a_strict_model_that_reads_itself_back():
     text = render_parity_json(report)
     assert ParityReport.model_validate_json(text) == report
     content = json.loads(text)
-    assert (content["schema_version"], content["kind"]) == (1, "boosters-eval parity")
+    assert (content["schema_version"], content["kind"]) == (10, "boosters-eval parity")
     with pytest.raises(ConfigError):
         ParityReport.model_validate({**content, "schema_version": 2})
     with pytest.raises(ConfigError):

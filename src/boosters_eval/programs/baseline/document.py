@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from annotated_types import Ge
 from pydantic import Field
 
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import escape_json
 from boosters_eval.programs.baseline.findings import Status
 
 if TYPE_CHECKING:
     from boosters_eval.programs.baseline.findings import Check, Finding
-
-SCHEMA_VERSION = 1
 
 
 class CheckedPair(Model):
@@ -65,7 +64,7 @@ class CheckedPair(Model):
 class CheckDocument(Model):
     """A whole check."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval check"] = "boosters-eval check"
     baseline: str  # the file as it was named
     exit_code: int

@@ -7,13 +7,13 @@ import json
 import math
 from datetime import datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from annotated_types import Ge, MinLen
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, require
-from boosters_eval.core.files import check_format, given_path, load_json, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, Format, check_format, given_path, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
@@ -24,7 +24,6 @@ from boosters_eval.runners.result import SplitFacts
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION: Final = 2
 _OF_RFC = 1
 HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
 _SNIFF = 1_000_000  # a foreign file of more characters than this is refused before it is parsed
@@ -129,7 +128,7 @@ class BaselineConfig(_Part):
 class Baseline(_Part):
     """A recorded run."""
 
-    schema_version: Literal[2] = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     boosters_version: str | None = None
     boosters_eval_version: str | None = None
     recorded_at: datetime
@@ -203,7 +202,7 @@ def load_baseline(path: str | Path) -> Baseline:
     raw = _parse(path, read_text(path))
     version = raw["schema_version"]
     if not _is_of_rfc(version):
-        check_format(version, SCHEMA_VERSION, str(path), "a baseline")
+        check_format(version, str(path), "a baseline")
     if not raw["results"]:
         raise FileFormatError(f"{path} is an empty baseline: nothing can be checked against it.")
     try:

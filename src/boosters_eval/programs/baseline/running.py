@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, UnknownNameError
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import the
@@ -81,6 +81,8 @@ def _replaced(path: Path) -> str:
         return ""
     try:
         old = load_baseline(path)
+    except OtherVersionError:
+        return "one of another version of boosters-eval"
     except ConfigError as error:
         raise ConfigError(f"{path} exists and is no baseline, so it is not replaced: {error}") from None
     return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({len(old.results)} pairs, {len(old.config.seeds)} seeds)"

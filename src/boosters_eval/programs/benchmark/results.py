@@ -6,14 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
 from boosters_eval.core.files import (
+    FORMAT,
     MAX_RESULTS,
     MAX_TEXT,
+    Format,
     check_format,
     given_path,
     load_json,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 
 RESULTS_KIND = "boosters-eval results"
 REPORT_KIND = "boosters-eval report"
-SCHEMA_VERSION: Final = 1
 
 
 class ResultsDocument(FileModel):
@@ -51,7 +52,7 @@ class ResultsDocument(FileModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval results"] = "boosters-eval results"
     run_id: str | None = None
     suite: str | None = None
@@ -353,14 +354,12 @@ class ResultCollection:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
         raw = load_json(text, source)
         if isinstance(raw, dict) and raw.get("kind") == REPORT_KIND:
-            from boosters_eval.reports.document import REPORT_FORMAT  # noqa: PLC0415 (a facade)
-
-            check_format(raw.get("schema_version"), REPORT_FORMAT, source, "a report")
+            check_format(raw.get("schema_version"), source, "a report")
             raw = raw.get("results")
             text = json.dumps(raw)
         if not isinstance(raw, dict) or raw.get("kind") != RESULTS_KIND:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
-        check_format(raw.get("schema_version"), SCHEMA_VERSION, source, "a results file")
+        check_format(raw.get("schema_version"), source, "a results file")
         try:
             document = ResultsDocument.model_validate_json(text)
         except ValidationError as error:

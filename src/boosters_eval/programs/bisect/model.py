@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.runners.base import Runner
 
-SCHEMA_VERSION = 1
 StepAnswer = Literal["changed", "unchanged", "undecided", "earlier", "later", "unusable"]
 
 
@@ -58,7 +58,7 @@ class NumberShift(Model):
 class Bisection(Findings, Model):
     """The answer of a bisection."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     answer: str
     state: Literal["found", "unchanged", "undecided"]
     library: str

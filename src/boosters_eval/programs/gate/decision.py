@@ -32,7 +32,6 @@ from boosters_eval.programs.gate.cases import (
 from boosters_eval.programs.gate.model import (
     KIND,
     LEAST_COVERED,
-    SCHEMA_VERSION,
     BenchRunReport,
     Coverage,
     GateDecision,
@@ -295,7 +294,7 @@ def _load(path: Path, text: str) -> GateDecision:
     raw = load_json(text, str(path))
     if not isinstance(raw, dict) or raw.get("kind") != KIND:
         raise FileFormatError(f"{path} is not a gate decision.")
-    check_format(raw.get("schema_version"), SCHEMA_VERSION, str(path), "a gate decision")
+    check_format(raw.get("schema_version"), str(path), "a gate decision")
     try:
         return GateDecision.model_validate(raw)
     except ConfigError as error:

@@ -8,11 +8,11 @@ from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.programs.baseline.render import apart
 from boosters_eval.programs.gate.request import TIERS
 
-SCHEMA_VERSION = 1
 KIND = "boosters-eval gate decision"
 MIN_HELD_OUT = 5
 LEAST_COVERED = 0.9  # below this, a promotion must be asked for by name (ADR-0008)
@@ -45,7 +45,7 @@ class Case(Model):
 class BenchRunReport(Model):
     """What the gate knows about a run. mean_score and stddev are for people: the gate never reads them (ADR-0002)."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     run_id: str
     library: str | None = None
     per_case: Annotated[tuple[Case, ...], MinLen(1)]  # sorted by case id
@@ -205,7 +205,7 @@ class ScoresSource(Model):
 class GateDecision(Model):
     """The decision and everything needed to compute it again."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval gate decision"] = "boosters-eval gate decision"
     promoted: bool
     objections: tuple[str, ...]

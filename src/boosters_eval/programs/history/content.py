@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular, other_format
+from boosters_eval.core.files import FORMAT, MAX_RESULTS, MAX_TEXT, check_regular, other_format
 from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.lines import LINE, RUN_FORMAT, START, line_digest
+from boosters_eval.engine.lines import LINE, START, line_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,7 +43,7 @@ class Content:
     facts: Raw = field(default_factory=dict)
     title: str = ""
     kind: str = ""
-    state: str = "damaged"
+    state: str = "unreadable"
     fault: str = ""
     missing: int | None = None
     specs: dict[str, Raw] = field(default_factory=dict)  # by name, as plans have them
@@ -76,7 +76,7 @@ def _faults_told(content: Content) -> Iterator[None]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         content.fault = f"has content that cannot be read ({type(error).__name__})"
     if content.fault:
-        content.state, content.results, content.missing = "damaged", [], None
+        content.state, content.results, content.missing = "unreadable", [], None
 
 
 def _fill(content: Content, folder: RunFolder) -> None:
@@ -116,7 +116,7 @@ def _take_plan(content: Content, plan: Raw, path: Path) -> dict[str, int]:
 
 def _check_format(raw: Raw, path: Path, what: str) -> None:
     version = raw.get("schema_version")
-    if version != RUN_FORMAT:
+    if version != FORMAT:
         raise DamagedError(f"{path.name}: is {what} {other_format(version)}")
 
 
@@ -208,7 +208,7 @@ def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: b
     elif kind == b"begin":
         found.begin = raw
         version = raw.get("schema_version")
-        if version != RUN_FORMAT:
+        if version != FORMAT:
             raise DamagedError(f"begins a journal {other_format(version)}")
     else:
         found.sealed = True

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import the
@@ -79,7 +80,7 @@ class NumberChange(Model):
 class RunDifference(Findings, Model):
     """The later run against the earlier one."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval history difference"] = "boosters-eval history difference"
     before: ComparedRun
     after: ComparedRun
@@ -163,8 +164,8 @@ def _nothing_shared(
         names = sorted({metric for config, metric in known[0] & known[1] if config in both})
         return f"{the('metrics')} must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
     for (entry, _), run in zip(sides, runs, strict=True):
-        if entry.state == "damaged":
-            return f"The run '{run}' cannot be compared, because it is damaged: {entry.fault}."
+        if entry.state == "unreadable":
+            return f"The run '{run}' cannot be compared, because it cannot be read: {entry.fault}."
     if others := kinds_of(entry for entry, _ in sides):
         return f"The runs '{runs[0]}' and '{runs[1]}' cannot be compared: {not_judged(others)}"
     return f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark."

@@ -127,7 +127,7 @@ def _rows(content: Content, origin: Origin, written: float) -> IndexRows:
             "extends": str(facts.get("extends") or ""),
         }
     )
-    if content.state != "damaged":
+    if content.state != "unreadable":
         _measure(content, sessions, rows)
     return rows
 

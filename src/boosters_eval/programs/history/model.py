@@ -30,8 +30,8 @@ class RunEntry:
     git_dirty: bool | None
     machine: str  # its digest
     machine_label: str
-    state: str  # finished, unfinished, running, not begun, or damaged
-    fault: str  # what is wrong with a damaged one
+    state: str  # finished, unfinished, running, not begun, or unreadable
+    fault: str  # what is wrong with an unreadable one
     done: int
     failed: int
     missing: int | None  # None: unknown

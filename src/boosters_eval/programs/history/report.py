@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.errors import RunError
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
@@ -141,7 +142,7 @@ class HistoryLine(Model):
 class HistoryReport(Findings, Model):
     """All lines."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval history report"] = "boosters-eval history report"
     alpha: float = DEFAULT_STEP_ALPHA  # of each line: the chance that one without a step gets one
     n_runs: int

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, FileFormatError
 from boosters_eval.core.files import (
+    FORMAT,
     MAX_RESULTS,
     check_format,
     check_regular,
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.request import ExportHistoryRequest, ImportHistoryRequest
 
 KIND = "boosters-eval history"
-SCHEMA_VERSION = 1
-_HEAD = f'{{"schema_version": {SCHEMA_VERSION}, "kind": "{KIND}", "runs": [\n'
+_HEAD = f'{{"schema_version": {FORMAT}, "kind": "{KIND}", "runs": [\n'
 _NEXT, _TAIL = ",\n", "]}\n"
 
 
@@ -132,7 +132,7 @@ def _lines(lines: Any, file: Path) -> Iterator[tuple[str, str]]:
 
 def _whole(raw: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
     """An export that somebody formatted anew."""
-    check_format(raw.get("schema_version"), SCHEMA_VERSION, str(file), "a history")
+    check_format(raw.get("schema_version"), str(file), "a history")
     runs = raw.get("runs")
     if not isinstance(runs, list):
         raise FileFormatError(f"{file} is a history without runs.")
@@ -224,7 +224,7 @@ def export_json(
     count, left_out = 0, []
     write(_HEAD)
     for entry in reversed(query.runs(wanted, home)):
-        if entry.state in ("damaged", "not begun") or entry.kind != "benchmark":
+        if entry.state in ("unreadable", "not begun") or entry.kind != "benchmark":
             left_out.append(f"{entry.run_id} {_why_not(entry)}")
             continue
         try:
@@ -240,7 +240,7 @@ def export_json(
 
 
 def _why_not(entry: RunEntry) -> str:
-    if entry.state == "damaged":
+    if entry.state == "unreadable":
         return f"cannot be read: {entry.fault}"
     return (
         "has not begun"

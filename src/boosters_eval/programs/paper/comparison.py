@@ -11,6 +11,7 @@ from annotated_types import Ge
 from pydantic import Field, model_validator
 
 from boosters_eval.core.errors import ExitCode, FileFormatError
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.programs.paper.results import TargetStatus
 from boosters_eval.programs.paper.specification import Quantity, StdOver, printed_value
@@ -262,7 +263,7 @@ class TargetComparison(Model):
 class PaperComparison(Model):
     """The content of `comparison.yaml`."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval paper comparison"] = "boosters-eval paper comparison"
     paper: str
     arxiv_id: str | None = None

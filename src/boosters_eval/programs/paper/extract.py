@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
-from boosters_eval.core.files import write_atomically
+from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import named, the
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.paper.request import ExtractPaperRequest
 
-SCHEMA_VERSION = 1
 _LISTED = 50  # of what was not read; the file has all of it
 
 
@@ -75,7 +74,7 @@ class BenchmarkEntry(Model):
 class BenchmarkTable(Model):
     """A table of results of a paper."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     table_id: str
     title: str
     description: str
@@ -101,7 +100,7 @@ class BenchmarkTable(Model):
 class ExtractedPaper(Model):
     """All tables of a document. Those without a single value are in `without_values`, their numbers in `unread`."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     paper: str
     arxiv_id: str | None = None
     source: str

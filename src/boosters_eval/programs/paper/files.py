@@ -40,9 +40,7 @@ def _read(path: Path | _AnyModel, model: type[_AnyModel], what: str) -> _AnyMode
     if not isinstance(data, dict) or data.get("kind") != kind:
         got = f"'{data['kind']}'" if isinstance(data, dict) and "kind" in data else "no 'kind'"
         raise FileFormatError(f"{path} must be {what}, of the kind '{kind}'. Got {got} instead.")
-    check_format(
-        data.get("schema_version"), model.model_fields["schema_version"].default, str(path), f"a '{kind}' file"
-    )
+    check_format(data.get("schema_version"), str(path), f"a '{kind}' file")
     try:
         return model.model_validate(data)
     except ConfigError as error:

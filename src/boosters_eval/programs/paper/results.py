@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.programs.paper.specification import StdOver, target_name
@@ -52,7 +53,7 @@ class Measured(Model):
 class PaperResults(Findings, Model):
     """The content of `results.json`."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval paper results"] = "boosters-eval paper results"
     paper: str
     specification_digest: str

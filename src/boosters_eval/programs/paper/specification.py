@@ -355,6 +355,8 @@ class PaperSpecification(PlacedModel):
     @model_validator(mode="before")
     @classmethod
     def _version_is_known(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("kind"), str):
+            raise _UnplacedError(f"This is a '{data['kind']}' file, not a specification.", ("kind",))
         version = data.get("schema_version", SCHEMA_VERSION) if isinstance(data, dict) else SCHEMA_VERSION
         if isinstance(version, bool) or version != SCHEMA_VERSION:
             raise _UnplacedError(f"This is a specification {other_format(version)}.", ("schema_version",))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.core.errors import RunError
-from boosters_eval.core.files import check_format, load_json, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, check_format, load_json, read_text, write_atomically
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.engine.plan import canonical
 from boosters_eval.programs.parity.method import BASE_SEED, MethodSpec, Size
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MANIFEST = "manifest.json"
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def _write(folder: Path, files: dict[str, bytes], narrow: Sequence[str] = ()) ->
     for name, content in files.items():
         write_atomically(folder / name, content, own=True)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = {"schema_version": _FORMAT, "files": digests, "narrow": list(narrow)}
+    manifest = {"schema_version": FORMAT, "files": digests, "narrow": list(narrow)}
     write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n", own=True)
 
 
@@ -132,7 +131,7 @@ def _names(folder: Path) -> list[str]:
 def _manifest(folder: Path) -> Any:
     path = folder / _MANIFEST
     found = load_json(read_text(path), str(path))
-    check_format(found.get("schema_version"), _FORMAT, str(path), "a manifest")
+    check_format(found.get("schema_version"), str(path), "a manifest")
     return found
 
 

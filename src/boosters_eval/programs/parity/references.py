@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, ExitCode, FileFormatError
-from boosters_eval.core.files import check_format, load_json, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, Format, check_format, load_json, read_text, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home
 from boosters_eval.core.model import Model
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.parity.request import OraclesListRequest, OraclesVerifyRequest, ParityRequest
 
-SCHEMA_VERSION: Final = 1
 ReferenceRole = Literal["oracle", "canonical"]
 
 
 class StoredReference(Model):
     """Who predicted what on which data: the JSON file beside the array."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     role: ReferenceRole
     method: str
     backend: str
@@ -113,7 +112,7 @@ class ReferenceStore:
         raw = load_json(read_text(path), str(path))
         if not isinstance(raw, dict):
             raise FileFormatError(f"{path} is not a stored reference.")
-        check_format(raw.get("schema_version"), SCHEMA_VERSION, str(path), "a stored reference")
+        check_format(raw.get("schema_version"), str(path), "a stored reference")
         try:
             found = StoredReference.model_validate(raw)
         except BoostersEvalError as error:

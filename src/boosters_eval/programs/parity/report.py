@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ConfigDict, Field
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.files import load_json
+from boosters_eval.core.files import FORMAT, Format, load_json
 from boosters_eval.core.model import FileModel, Model
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.rows import ParityRow, Place, current_rows
@@ -105,7 +105,7 @@ class BackendScore(Model):
 class ParityReport(Model):
     """The content of every rendering."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval parity"] = "boosters-eval parity"
     hosts: tuple[dict[str, str], ...] = ()  # the machines, as the runs recorded them
     versions: dict[str, tuple[str, ...]] = Field(default_factory=dict)

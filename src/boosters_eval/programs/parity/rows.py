@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import AfterValidator, ConfigDict, ValidationError, field_validator
 
 from boosters_eval.core.errors import FileFormatError
-from boosters_eval.core.files import MAX_RESULTS, check_format, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, MAX_RESULTS, check_format, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import clean_lines, csv_cell, encodable
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
@@ -18,8 +18,6 @@ from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-
-SCHEMA_VERSION = 1
 
 
 class Place(NamedTuple):
@@ -57,7 +55,7 @@ class ParityRow(FileModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=True)
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = FORMAT
     method: CellText
     backend: CellText
     n: int
@@ -224,5 +222,5 @@ def _row(columns: list[tuple[str, bool]], values: list[str], path: Path, line: i
         first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("samples_ns",)}
         cell = first["loc"][0] if first["loc"] else "row"
         raise FileFormatError(f"{path}, line {line}: The '{cell}' cell cannot be read.") from None
-    check_format(row.schema_version, SCHEMA_VERSION, str(path), "a file of parity results")
+    check_format(row.schema_version, str(path), "a file of parity results")
     return row

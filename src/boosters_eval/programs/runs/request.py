@@ -33,7 +33,7 @@ class ListRunsRequest(InHome, JsonOption, Request):
     """All runs."""
 
     command: ClassVar = "runs list"
-    help: ClassVar = "List the runs in this home, the latest first; damaged ones too."
+    help: ClassVar = "List the runs in this home, the latest first; unreadable ones too."
     program: ClassVar = "boosters_eval.programs.runs.showing:list_runs"
     formats: ClassVar = ("json",)
 

@@ -98,7 +98,7 @@ class RunDetails(Findings):
             found["resume"] = shlex.join(["boosters-eval", *words, "--resume"])
         if words and run.state == "finished" and run.failed:
             found["retry"] = shlex.join(["boosters-eval", *words, "--rerun-failed"])
-        if run.kind in ("benchmark", "importances") and run.state != "damaged" and run.done + run.failed:
+        if run.kind in ("benchmark", "importances") and run.state != "unreadable" and run.done + run.failed:
             found["report"] = f"boosters-eval runs open {run.run_id}"
         return {**found, "verify": f"boosters-eval verify {run.run_id}"}
 
@@ -165,9 +165,9 @@ def _attempt(folder: RunFolder, number: int) -> dict[str, Any]:
         latest = number == folder.attempts()[-1]
         state = ("running" if latest and is_running(folder.path) else "unfinished") if open_ else "finished"
     except OSError as error:
-        state = f"damaged: {error.strerror}"
+        state = f"unreadable: {error.strerror}"
     except BoostersEvalError as error:
-        state = f"damaged: {error}"
+        state = f"unreadable: {error}"
     return {"attempt": number, "started_at": begun, "name": name, "state": state}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from annotated_types import Ge
 
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, counted, escape_json, in_sentence
 from boosters_eval.reports.github import capped
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.benchmark.against import AgainstCheck, RivalFinding
 
-SCHEMA_VERSION = 1
 _ORDER = ("worse", "inconclusive", "equivalent", "better")
 _ALONE = "worse on its own only"
 _LISTED = 12  # findings of one verdict that does not fail; further ones are only counted
@@ -143,7 +143,7 @@ class ComparedRival(Model):
 class AgainstDocument(Model):
     """A whole check, as --verdict writes it."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Format = FORMAT
     kind: Literal["boosters-eval comparison verdict"] = "boosters-eval comparison verdict"
     against: str
     run_id: str | None
