@@ -73,4 +73,5 @@ def _cells_left(plan: Plan, settings: RunSettings) -> list[Cell]:
     if folder is None:
         return list(plan.cells)
     earlier = read_to_continue(folder.journal_path(folder.attempts()[-1]))
-    return cells_to_run(plan, earlier.outcomes, mode_of(settings))
+    left = {cell.key for cell in cells_to_run(plan, earlier.outcomes, mode_of(settings))}
+    return [cell for cell in plan.cells if cell.key in left]
