@@ -2,12 +2,14 @@
 
 import re
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from boosters_eval import ConfigError, answer, load_run
 from boosters_eval.cli.app import run
+from boosters_eval.core.registry import _Offer
 from boosters_eval.core.request import PROGRAMS
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.workload import WORKLOADS
@@ -75,3 +77,19 @@ def test_python_gets_the_findings(sorting):
     assert set(found.by_program) == {"sort", "cat"}
     with pytest.raises(ConfigError, match="There is no benchmark run"):
         load_run("last")
+
+
+def test_a_program_that_cannot_be_loaded_says_why(monkeypatch, capsys):
+    broken = EntryPoint("sortng", "no_such_module:Request", "boosters_eval.programs")
+    monkeypatch.setitem(PROGRAMS._known(), "sortng", _Offer(broken))
+    try:
+        assert run(["sortng"]) == 3
+    finally:
+        PROGRAMS._broken.clear()
+    reason = "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
+    assert capsys.readouterr().err == f"Error: The program 'sortng' of an installed package {reason}.\n"
+
+
+def test_only_a_request_is_answered():
+    with pytest.raises(ConfigError, match=r"The 'request' parameter must be a request, such as CompareRequest\(\)"):
+        answer(5)

@@ -315,6 +315,8 @@ def test_best_takes_the_level_by_the_name_of_the_rfc():
     for level, best in ((p_value / 2, "tie"), ((1 + p_value) / 2, "boosters")):
         assert results.best("rmse", significance_level=level)["best"].tolist() == [best]
         assert results.best("rmse", alpha=level).equals(results.best("rmse", significance_level=level))
+    with pytest.raises(ConfigError, match=r"The 'significance_level' parameter must be between 0 and 1\. Got 5"):
+        results.best("rmse", significance_level=5)
     with pytest.raises(ConfigError, match="'significance_level' is another name of the 'alpha' parameter"):
         results.best("rmse", 0.05, significance_level=0.05)
     with pytest.raises(ConfigError, match="The 'significance_level' parameter must be a number between 0 and 1"):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from boosters_eval.core.errors import BoostersEvalWarning, FileFormatError, RunError, require
 from boosters_eval.core.home import given_home
+from boosters_eval.core.request import Request
 from boosters_eval.core.saying import listening
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Literal, Unpack
 
     from boosters_eval.core.findings import Findings, Removal
-    from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
@@ -91,6 +91,7 @@ P = ParamSpec("P")
 
 def answer(request: Request) -> Findings:
     """What the program of a request finds. Nothing is printed, unless somebody listens."""
+    require("request", request, Request, "a request, such as CompareRequest()")
     program = type(request).program
     if isinstance(program, str):
         module, _, function = program.partition(":")

@@ -413,6 +413,12 @@ def test_an_earlier_run_is_not_tracked(files, capsys, command):
     assert "Use either --track or an earlier run, not both" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", [["--suite", "quick"], ["--seeds", "3"]])
+def test_an_earlier_run_is_recorded_as_it_is(files, capsys, option):
+    assert run(["baseline", "record", "--results", "same.json", "-o", "new.json", *option]) == 3
+    assert capsys.readouterr().err.startswith(f"Error: Use either {option[0]} or an earlier run, not both")
+
+
 def test_an_output_of_no_known_format_is_refused_before_the_run(files, capsys):
     assert check("base.json", "--output", "r.foo") == 3
     told = "The '--output' option must end in .md, .txt, .json, .csv or .html. Got 'r.foo' instead."

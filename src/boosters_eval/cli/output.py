@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from boosters_eval.core.findings import Removal
+    from boosters_eval.core.request import Request
 
 _USUAL_HEIGHT = 25  # of a terminal; it is not used
 
@@ -88,7 +89,7 @@ _ENDINGS = {"markdown": ".md, .txt", "json": ".json", "csv": ".csv", "html": ".h
 _SPELT = {"md": "markdown", "yml": "yaml"}
 
 
-def choose_format(request: Any) -> str | None:
+def choose_format(request: Request) -> str | None:
     """The requested format, or that of the file's extension, or None for whatever is shown to a person."""
     formats: tuple[str, ...] = request.formats
     if not formats or getattr(request, "json", False):

@@ -30,7 +30,7 @@ class _Word(click.ParamType):  # type: ignore[type-arg]  # generic for type chec
         self.parameter = parameter
         self.name = parameter.kind.metavar.lower()
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (click's signature)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002 (click's signature)
         return self.parameter.read(value)
 
 
@@ -141,8 +141,9 @@ def _request_command(path: str, answer: Answer) -> RequestCommand | None:
     if path in COMMANDS:
         module, _, name = COMMANDS[path].partition(":")
         return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
-    foreign = PROGRAMS.get(path) if path else None
-    return None if foreign is None else RequestCommand(foreign, answer)
+    if not path or not (path in PROGRAMS or path in PROGRAMS.broken):
+        return None
+    return RequestCommand(PROGRAMS[path], answer)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

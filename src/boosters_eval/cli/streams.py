@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import sys
-from typing import Any
+from typing import TextIO
 
 
 class SteadyStream(io.TextIOWrapper):
@@ -39,7 +39,8 @@ class SteadyStream(io.TextIOWrapper):
             sys.stderr.write(f"Error: Cannot write to standard output: {error.strerror}.\n")
 
 
-def steady(stream: Any) -> Any:
+def steady(stream: TextIO) -> SteadyStream:
     """The same stream, made steady; what cannot be encoded is replaced."""
+    assert isinstance(stream, io.TextIOWrapper)  # noqa: S101 (what a program starts with)
     encoding, lines = stream.encoding, stream.line_buffering
     return SteadyStream(stream.detach(), encoding=encoding, errors="replace", line_buffering=lines)

@@ -60,7 +60,7 @@ class RunSettings(InHome):
     )
     resume: bool = parameter(False, kind=FLAG, panel=RUN, help="Continue an interrupted run of the same plan.")
     rerun_failed: bool = parameter(
-        False, kind=FLAG, panel=RUN, help="Run only the failed cells of the same plan again."
+        False, kind=FLAG, panel=RUN, help="Run only the missing and the failed cells of the same plan."
     )
     executor: Executor | str | None = parameter(
         None,

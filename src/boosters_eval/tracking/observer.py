@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError
 from boosters_eval.core.home import home
 from boosters_eval.core.modules import address_of
+from boosters_eval.core.terms import named
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.observer import Observer
 from boosters_eval.tracking.outpost import Outpost
@@ -97,7 +98,9 @@ class TrackingObserver(Observer):
         """The trackers that were asked for."""
         found = chosen_trackers(settings.track)
         if not found:
-            raise ConfigError("The observer 'tracking' must have trackers: use 'track' instead, which names them.")
+            raise ConfigError(
+                f"The observer 'tracking' must have trackers: use {named('track')} instead, which names them."
+            )
         return cls(found, settings.home, say=settings.say)
 
     def begin(self, event: RunStarted) -> None:

@@ -164,9 +164,12 @@ class RecordRequest(ResultsOf, Allowance, Request):
     )
 
     def check(self) -> None:
-        """Refuse two files."""
+        """Refuse two files, and to choose what was chosen when an earlier run was made."""
         super().check()
         _check_once(self.file, self.output, "output")
+        for name in ("suite", "seeds"):
+            if self.is_read and getattr(self, name) is not None:
+                raise ConfigError(f"Use either {named(name)} or an earlier run, not both: it is recorded as it is.")
 
 
 class Checking(Selection, Tolerant, Judging):

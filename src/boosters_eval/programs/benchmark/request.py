@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.parameters import TrainingConfig
 
 DATA = "Files of your own"
+TRAINING = "Training"
 TASKS = ("regression", "binary", "multiclass", "quantile", "ranking")
 # What `--library` takes besides a library's name; see docs/builds.md.
 BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
@@ -146,12 +147,14 @@ class TrainingParameters(Declared):
     growth: str | None = parameter(
         None,
         kind=choice("depthwise", "leafwise"),
+        panel=TRAINING,
         door="options",
         help="How trees grow: depthwise or leafwise. Default: depthwise.",
     )
     device: str | None = parameter(
         None,
         kind=choice("cpu", "cuda"),
+        panel=TRAINING,
         door="options",
         help="What models are trained on: cpu or cuda. Default: cpu.",
     )
@@ -160,6 +163,7 @@ class TrainingParameters(Declared):
         short="-p",
         kind=text("NAME=VALUE", "NAME=VALUE"),
         several=True,
+        panel=TRAINING,
         door="options",
         help="Canonical parameters: --param max_depth=4.",
     )

@@ -253,7 +253,10 @@ class ResultCollection:
         from boosters_eval.programs.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
 
         require("metric", metric, str, "a name")
-        require("significance_level", significance_level, (Real, type(None)), "a number between 0 and 1")
+        for name, value in (("alpha", alpha), ("significance_level", significance_level)):
+            require(name, value, (Real, type(None)), "a number between 0 and 1")
+            if value is not None and not 0 < value < 1:
+                raise ConfigError(f"The '{name}' parameter must be between 0 and 1. Got {value} instead.")
         if alpha is not None and significance_level is not None:
             raise ConfigError("'significance_level' is another name of the 'alpha' parameter: give one of them.")
         level = significance_level if alpha is None else alpha

@@ -128,7 +128,7 @@ class _Specified(Declared):
 class _Quiet(Declared):
     """Whether only mistakes are told."""
 
-    quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print errors only.")
+    quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print only errors.")
 
 
 class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):

@@ -57,10 +57,6 @@ class _Timed(RunSettings):
     timeout: float = parameter(
         _GUARD_S, kind=_SECONDS, panel=RUN, help="Seconds after which a cell is killed. Default: 86400, which is a day."
     )
-    resume: bool = parameter(False, kind=FLAG, panel=RUN, help="Run only what has no result yet.")
-    rerun_failed: bool = parameter(
-        False, kind=FLAG, panel=RUN, help="Run only what has no result yet, and what failed."
-    )
 
 
 class ParityRequest(_Timed, Request):
