@@ -70,3 +70,20 @@ def test_the_version_needs_no_command():
     assert done.stdout.splitlines()[0] == f"boosters-eval {__version__}"
     programs = [name for name in done.stdout.split() if name.startswith("boosters_eval.programs.")]
     assert [name for name in programs if name.count(".") > 2 and not name.endswith(".request")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([""], "No such command ''."),
+        (["track"], "Missing argument 'RUN'."),
+        (["track", "last"], "The '--to' option is required."),
+        (
+            ["compare", "--threads", "0"],
+            "The '--threads' option must be a count of at least 1, or -1. Got '0' instead.",
+        ),
+    ],
+)
+def test_what_must_be_typed_is_named(arguments, told, capsys):
+    assert run(arguments) == 3
+    assert capsys.readouterr().err.startswith(f"Error: {told}")

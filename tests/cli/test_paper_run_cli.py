@@ -90,7 +90,7 @@ def test_an_earlier_attempt_is_continued_or_run_again(paper, command):
     [
         (["--jobs", "0"], "The '--jobs' option must be a count from 1 to 4096. Got '0' instead."),
         (["--seeds", "0"], "The '--seeds' option must be a count from 1 to 10000. Got '0' instead."),
-        (["--threads", "0"], "The '--threads' option must be at least 1, or -1 for all cores. Got 0 instead."),
+        (["--threads", "0"], "The '--threads' option must be a count of at least 1, or -1. Got '0' instead."),
         (["--only", "T:God"], "Got 'T:God' instead. Did you mean 'T:Good'?"),
         (["--track", "nobody"], "Unknown tracker 'nobody'."),
         (["--observer", "line"], "Unknown observer 'line'. Did you mean 'lines'?"),

@@ -10,8 +10,8 @@ import click
 
 from boosters_eval.cli.commands import COMMANDS, GROUPS
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.request import FLAG, PROGRAMS, options_of
-from boosters_eval.core.terms import speaking_of
+from boosters_eval.core.request import FLAG, PROGRAMS, REQUIRED, options_of
+from boosters_eval.core.terms import speaking_of, the
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,7 +66,10 @@ class RequestCommand(click.Command):
         """Answer the request that the options make."""
         with speaking_of(self.names):
             usual = {each.name: each.typed for each in self.options if each.typed is not None}
-            return self._answer(self.request, usual | _given(ctx.params))
+            given = usual | _given(ctx.params)
+            for name in (name for name, value in given.items() if value is REQUIRED):
+                raise ConfigError(f"{the(name)} is required.")
+            return self._answer(self.request, given)
 
     @property
     def names(self) -> dict[str, str]:
@@ -122,7 +125,7 @@ class RequestGroup(click.Group):
         return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        return command_at(f"{self._path} {cmd_name}".strip(), self._answer)
+        return command_at(f"{self._path} {cmd_name}".strip(), self._answer) if cmd_name else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -162,18 +165,20 @@ def _option(each: Parameter) -> click.Option:
 
 
 def _argument(each: Parameter) -> click.Argument:
+    must = each.required or each.typed is REQUIRED
     return click.Argument(
         [each.name],
         nargs=-1 if each.several else 1,
-        required=each.required,
+        required=must,
         type=_Word(each),
-        metavar=each.kind.metavar if each.required else f"[{each.kind.metavar}]",
+        metavar=each.kind.metavar if must else f"[{each.kind.metavar}]",
     )
 
 
 def told(each: Parameter) -> str:
     """The help of an option, with its default unless the sentence says it."""
-    plain = each.required or each.default in (None, ()) or isinstance(each.default, bool) or "Default" in each.help
+    must = each.required or each.typed is REQUIRED
+    plain = must or each.default in (None, ()) or isinstance(each.default, bool) or "Default" in each.help
     return each.help if plain else f"{each.help} Default: {each.default}."
 
 

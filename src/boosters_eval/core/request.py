@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Findings
 
 
-_REQUIRED: Any = object()
+REQUIRED: Any = object()
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def choice(*names: str) -> Accepted:
     return Accepted(f"{', '.join(others)} or {last}" if others else last, of, of, "|".join(names))
 
 
-def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = ()) -> Accepted:
-    """A whole number, or one of the `other` words."""
+def count(least: int = 1, most: int | None = None, *, other: tuple[str | int, ...] = ()) -> Accepted:
+    """A whole number, or one of the `other` words and numbers."""
 
     def of(value: Any) -> Any:
         if value in other:
@@ -81,7 +81,8 @@ def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = (
         return of(int(word) if digits.isascii() and digits.isdecimal() else word)
 
     words = f"a count of at least {least}" if most is None else f"a count from {least} to {most}"
-    return Accepted(", or ".join((words, *other)), of, read, "|".join(("N", *other)))
+    others = [str(each) for each in other]
+    return Accepted(", or ".join((words, *others)), of, read, "|".join(("N", *others)))
 
 
 def number(
@@ -144,8 +145,8 @@ class Parameter:
     help: str
     kind: Accepted = TEXT
     name: str = ""
-    default: Any = _REQUIRED
-    typed: Any = None  # the default of a command line, where that is another
+    default: Any = REQUIRED
+    typed: Any = None  # the default of a command line, where that is another; REQUIRED: it has none
     option: str = ""  # like the name, unless said otherwise
     short: str = ""
     negative: str = ""  # of a flag: the option that turns it off
@@ -165,7 +166,7 @@ class Parameter:
     @property
     def required(self) -> bool:
         """Whether it has no default."""
-        return self.default is _REQUIRED
+        return self.default is REQUIRED
 
     @property
     def said(self) -> str:
@@ -195,7 +196,7 @@ class Parameter:
             raise ConfigError(f"{the(self.name)} must be {self.kind.words}. Got {value!r} instead.{hint}") from None
 
 
-def parameter(default: Any = _REQUIRED, *, help: str, kind: Accepted = TEXT, **more: Any) -> Any:  # noqa: A002 (as it reads)
+def parameter(default: Any = REQUIRED, *, help: str, kind: Accepted = TEXT, **more: Any) -> Any:  # noqa: A002 (as it reads)
     """Declare a parameter; `more` are further fields of Parameter. Several values are kept as a tuple."""
     return Parameter(help=help, kind=kind, default=default, **more)
 

@@ -381,7 +381,7 @@ def test_python_is_told_of_parameters(tmp_path):
     for options, sentence in (
         ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
         ({"jobs": 0}, "The 'jobs' parameter must be a count from 1 to 4096. Got 0 instead."),
-        ({"threads": 0}, "The 'threads' parameter must be at least 1, or -1 for all cores. Got 0 instead."),
+        ({"threads": 0}, "The 'threads' parameter must be a count of at least 1, or -1. Got 0 instead."),
         ({"output": "x"}, "run_paper() has no parameter 'output'."),
     ):
         with pytest.raises(ConfigError) as error:

@@ -101,7 +101,7 @@ class Measuring(Declared):
     )
     threads: int | None = parameter(
         None,
-        kind=count(-1),
+        kind=count(1, other=(-1,)),
         panel=RUN,
         help="Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
     )
@@ -109,7 +109,6 @@ class Measuring(Declared):
     def check(self) -> None:
         """Refuse settings that contradict each other."""
         super().check()
-        check_threads(self)
         if self.protocol == "adaptive" and not self.timing_mode:
             raise ConfigError(
                 f"{the('protocol')} can be 'adaptive' only in timing mode: use {given('timing_mode')} too."
@@ -407,12 +406,6 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
         super().check()
         check_splits(self)
         check_verdict(self)
-
-
-def check_threads(request: Any) -> None:
-    """There are threads, or all that there can be."""
-    if request.threads == 0:
-        raise ConfigError(f"{the('threads')} must be at least 1, or -1 for all cores. Got 0 instead.")
 
 
 def check_splits(request: Any) -> None:

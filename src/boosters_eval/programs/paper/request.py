@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import FLAG, Accepted, Declared, Request, anything, choice, count, parameter, path, text
 from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
-from boosters_eval.programs.benchmark.request import check_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,15 +148,10 @@ class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):
     )
     threads: int | None = parameter(
         None,
-        kind=count(-1),
+        kind=count(1, other=(-1,)),
         panel=RUN,
         help="Threads per cell; -1 for all cores. Default: the specification's, or 1.",
     )
-
-    def check(self) -> None:
-        """Refuse what contradicts itself."""
-        super().check()
-        check_threads(self)
 
 
 class RunPaperRequest(ReproductionRequest):

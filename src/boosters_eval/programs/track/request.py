@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.request import FLAG, InHome, Request, anything, number, parameter
+from boosters_eval.core.request import FLAG, REQUIRED, InHome, Request, anything, number, parameter
 from boosters_eval.engine.settings import RUN_REFERENCE
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ to."""
     reference: str = parameter(
         "last",
         kind=RUN_REFERENCE,
+        typed=REQUIRED,
         argument=True,
         help="A run id, the beginning of one, a name given with --name, or 'last'.",
     )
@@ -33,6 +34,7 @@ to."""
         kind=anything("names or Tracker classes", metavar="NAME"),
         several=True,
         raw=True,
+        typed=REQUIRED,
         help="The trackers: mlflow, wandb, or one of your own by its name.",
     )
     timeout: float = parameter(
