@@ -19,7 +19,7 @@ from toys import write_runner, write_wheel
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 EXAMPLE = ROOT / "examples" / "workflows" / "compare-builds.yml"
-OURS = ("./", "boosters-eval/boosters-eval@main")
+OURS = ("./", "OWNER/boosters-eval@main")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 
