@@ -44,8 +44,9 @@ chromium:  ## install the browser in which the HTML report is tested
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
 	  else echo "Install chromium to test the HTML report in a browser: sudo apt-get install chromium"; fi
 
-tests: setup chromium  ## run all tests with coverage
-	@$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=term  # a third fills the waits of two
+COVERAGE ?= --cov --cov-report=term
+tests: setup chromium  ## run all tests with coverage, or without it: COVERAGE=
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(COVERAGE)  # a third fills the waits of two
 
 test-chaos: setup  ## kill processes and damage files at random; CHAOS_SEED repeats it
 	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,24 @@ from toys import write_runner, write_wheel
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 EXAMPLE = ROOT / "examples" / "workflows" / "compare-builds.yml"
-OURS = ("./", "boosters-eval/boosters-eval@main")
+OURS = ("./", "OWNER/boosters-eval@main")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def jobs(workflow):
+    return yaml.safe_load(workflow.read_text())["jobs"]
+
+
 def steps(workflow):
-    return [step for job in yaml.safe_load(workflow.read_text())["jobs"].values() for step in job["steps"]]
+    """Of all jobs; one that calls another workflow has none."""
+    return [step for job in jobs(workflow).values() for step in job.get("steps", ())]
+
+
+def named(name):
+    return ROOT / ".github" / "workflows" / name
 
 
 ECHO = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
@@ -58,8 +71,31 @@ def accepted(arguments):
     return run([*arguments, "--dry-run", "--results", "nothing"])
 
 
-def test_the_two_workflows_of_the_rfc_are_there():
-    assert [path.name for path in WORKFLOWS] == ["quality-regression.yml", "quality.yml"]
+def test_the_two_workflows_of_the_rfc_are_there_and_those_of_the_project():
+    assert [path.name for path in WORKFLOWS] == ["quality-regression.yml", "quality.yml", "release.yml", "tests.yml"]
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
+def test_actionlint_has_no_complaint():
+    files = map(str, (*WORKFLOWS, EXAMPLE))
+    done = subprocess.run(["actionlint", "-no-color", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("workflow", [*WORKFLOWS, EXAMPLE], ids=lambda path: path.name)
+def test_a_workflow_may_read_the_code_and_nothing_else(workflow):
+    """No secret is used, no job runs for hours, and only the one that publishes may ask for an identity."""
+    content = yaml.safe_load(workflow.read_text())
+    assert content["permissions"] == {"contents": "read"}
+    assert "secrets." not in workflow.read_text()
+    more = {name: job["permissions"] for name, job in content["jobs"].items() if "permissions" in job}
+    assert more == ({"publish": {"id-token": "write"}} if workflow.name == "release.yml" else {})
+    assert all(job["timeout-minutes"] <= 60 for job in content["jobs"].values() if "steps" in job)
+    assert all(
+        re.search(r"@(v\d+|release/v\d+|main)$", step["uses"])
+        for step in steps(workflow)
+        if "@" in step.get("uses", "")
+    )
 
 
 @pytest.mark.parametrize("workflow", [*WORKFLOWS, EXAMPLE], ids=lambda path: path.name)
@@ -68,7 +104,7 @@ def test_a_workflow_uses_only_inputs_that_the_action_has(workflow, tmp_path):
     for given in used:
         assert given.keys() <= ACTION["inputs"].keys()
         run_action(tmp_path, **given)  # exits 3 if what it needs is not given
-    assert used or workflow.name == "quality.yml"
+    assert bool(used) == (workflow.name in {"quality-regression.yml", EXAMPLE.name})
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
@@ -81,10 +117,59 @@ def test_a_workflow_s_commands_are_accepted_by_the_program(workflow, capsys, mon
         assert "nothing does not exist" in capsys.readouterr().err  # the parser had no complaint
 
 
-def test_python_3_12_is_what_everything_runs_on():
+def test_python_3_12_is_what_everything_but_the_tests_runs_on():
     found = [step for path in (*WORKFLOWS, EXAMPLE) for step in steps(path)]
     versions = [s["with"]["python-version"] for s in found if "setup-python" in s.get("uses", "")]
-    assert {*versions, ACTION["inputs"]["python-version"]["default"]} == {"3.12"}
+    assert {*versions, ACTION["inputs"]["python-version"]["default"]} == {"3.12", "${{ matrix.python-version }}"}
+
+
+def test_the_tests_run_on_every_python_that_is_promised_and_on_macos():
+    matrix = jobs(named("tests.yml"))["tests"]["strategy"]["matrix"]
+    promised = [name.rsplit(" ", 1)[1] for name in PROJECT["classifiers"] if ":: Python :: 3." in name]
+    assert matrix["os"] == ["ubuntu-latest"]
+    assert matrix["python-version"] == promised
+    assert [place["os"] for place in matrix["include"]] == ["macos-latest"]
+
+
+def test_the_workflow_of_the_tests_checks_what_make_test_checks():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
+    used = {step["run"].split()[1] for step in steps(named("tests.yml")) if step.get("run", "").startswith("make ")}
+    rule = re.search(r"^test: (.*?)  ##.*\n.* -j2 (.*?)  #", makefile, re.MULTILINE)
+    assert used == {*rule[1].split(), *rule[2].split()} <= set(targets)
+
+
+@pytest.mark.parametrize(("tag", "code"), [(f"v{PROJECT['version']}", 0), ("v0.0.1", 1), ("v$(touch hacked)", 1)])
+def test_only_the_version_itself_is_released(tag, code, tmp_path):
+    (step,) = [step for step in steps(named("release.yml")) if step.get("name", "").startswith("Compare the tag")]
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "python").symlink_to(sys.executable)
+    done = subprocess.run(
+        [shutil.which("bash"), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={"TAG": tag, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout.startswith("::error title=Release::the tag is ") == bool(code)
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_a_release_is_published_after_the_tests_and_without_a_password():
+    release = jobs(named("release.yml"))
+    assert release["tests"]["uses"] == "./.github/workflows/tests.yml"
+    assert release["publish"]["needs"] == ["tests", "build"]
+    assert release["publish"]["environment"] == "pypi"
+    assert "with" not in release["publish"]["steps"][-1]
+
+
+def test_pre_commit_formats_with_the_version_that_the_tests_check_with():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    (ruff,) = [repo for repo in hooks if repo["repo"].endswith("/ruff-pre-commit")]
+    assert f"ruff=={ruff['rev'].removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()
+    assert [hook["id"] for hook in ruff["hooks"]] == ["ruff-check", "ruff-format"]
 
 
 def test_the_action_passes_only_what_was_given(tmp_path):

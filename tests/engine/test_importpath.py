@@ -19,6 +19,7 @@ from boosters_eval.engine import warm
 from processes import PLUGINS
 
 SHARED_OBJECT = next(Path(psutil.__file__).parent.glob("_psutil_*.so"))
+SHARED_MODULE = SHARED_OBJECT.name.split(".")[0]  # named after the system
 NEEDED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection", "psutil")
 
 
@@ -27,8 +28,8 @@ def write_build(folder, value, *, body=""):
     package = folder / "twin"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(f"{body}\nVALUE = {value}\n")
-    (package / "part.py").write_text("from twin import _psutil_linux\n")
-    shutil.copy(SHARED_OBJECT, package / "_psutil_linux.abi3.so")
+    (package / "part.py").write_text(f"from twin import {SHARED_MODULE}\n")
+    shutil.copy(SHARED_OBJECT, package / SHARED_OBJECT.name)
     return folder
 
 
@@ -78,7 +79,7 @@ def test_builds_in_one_run_are_invisible_to_each_other(twin, monkeypatch, method
             assert found
             assert found == inside(found, own)
         assert bool(inside(seen.ancestor_code, twin.folder)) == (shared == "carrier")
-        assert any(path.endswith("_psutil_linux.abi3.so") for path in inside(seen.code, own))
+        assert any(path.endswith(SHARED_OBJECT.name) for path in inside(seen.code, own))
         assert inside(seen.path, twin.folder)[0] == str(own)
         assert seen.python_path.split(os.pathsep)[0] == str(own)
 

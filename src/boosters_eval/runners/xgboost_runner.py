@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
@@ -32,7 +33,7 @@ class XGBoostRunner(TableRunner):
     module = "xgboost"
     distributions = ("xgboost-cpu", "xgboost")
     dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
-    install = "xgboost-cpu"
+    install = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"  # which has no wheels for macOS
     cuda_build = "install xgboost instead of xgboost-cpu"
     editions = MAPPING["xgboost"]
 

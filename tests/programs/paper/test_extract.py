@@ -477,7 +477,7 @@ def test_documents_beyond_all_measure_are_refused_in_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(("module", "name", "text"), [("lxml", "a.html", PAGE), ("pylatexenc", "a.tex", PAPER_TEX)])
-def test_a_missing_extra_is_one_sentence_and_markdown_needs_none(tmp_path, monkeypatch, module, name, text):
+def test_a_missing_extra_is_one_sentence_and_markdown_does_without_it(tmp_path, monkeypatch, module, name, text):
     import importlib.util
     import sys
 
@@ -493,6 +493,17 @@ def test_a_missing_extra_is_one_sentence_and_markdown_needs_none(tmp_path, monke
     with pytest.raises(MissingLibraryError, match=rf"needs {module}: pip install 'boosters-eval\[paper\]'"):
         extracted(tmp_path, text, name)
     assert len(extracted(tmp_path, CONVERTED).tables) == 2
+
+
+def test_a_missing_parser_of_markdown_is_one_sentence(tmp_path, monkeypatch):
+    import sys
+
+    from boosters_eval.programs.paper.documents.markdown import _parser
+
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    _parser.cache_clear()
+    with pytest.raises(MissingLibraryError, match=r"needs markdown-it-py: pip install 'boosters-eval\[paper\]'"):
+        extracted(tmp_path, CONVERTED)
 
 
 def test_the_command_shows_writes_and_refuses(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.errors import FileFormatError, MissingLibraryError
 from boosters_eval.programs.paper.documents.grid import (
     MAX_COLUMNS,
     Budget,
@@ -112,7 +112,12 @@ def _without_wide_lines(text: str, budget: Budget) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 (not needed to show help)
+    try:
+        from markdown_it import MarkdownIt  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingLibraryError(
+            "Reading Markdown tables needs markdown-it-py: pip install 'boosters-eval[paper]'."
+        ) from None
 
     parser = MarkdownIt("commonmark", {"maxNesting": 20}).enable("table")
     # Tables inside lists and quotations are found without these, and no document can nest them deeply.
@@ -124,7 +129,7 @@ def _blocks(text: str, budget: Budget) -> list[RawBlock]:
     parser = _parser()
     found: list[RawBlock] = []
     tokens: list[Token] = []
-    from markdown_it.rules_block import StateBlock  # noqa: PLC0415 (not needed to show help)
+    from markdown_it.rules_block import StateBlock  # noqa: PLC0415 (an extra)
 
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     state = StateBlock(text, parser, {}, tokens)
@@ -148,7 +153,7 @@ def _blocks(text: str, budget: Budget) -> list[RawBlock]:
 
 
 def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | None:
-    from markdown_it.rules_block.table import escapedSplit  # noqa: PLC0415 (not needed to show help)
+    from markdown_it.rules_block.table import escapedSplit  # noqa: PLC0415 (an extra)
 
     rows: list[list[RawCell]] = []
     numbers: list[int] = []
