@@ -81,6 +81,10 @@ $(TRACKING_STAMP): pyproject.toml
 test-tracking: $(TRACKING_STAMP)  ## send runs to a real MLflow server and to W&B offline
 	@.venv-tracking/bin/python -m pytest -m tracking tests/tracking
 
+test-latex: setup  ## compile the tables for papers; installs Debian's pdflatex if it is missing
+	@kpsewhich booktabs.sty >/dev/null || { apt-get update -qq && apt-get install -qq --yes --no-install-recommends texlive-latex-base texlive-latex-recommended >/dev/null; }
+	@$(BIN)/python -m pytest -m latex -n 0 tests/reports
+
 # Python/NumPy pairs on which the lower bound must be identical to the last bit.
 MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
 
@@ -144,4 +148,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-tracking test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-tracking test-latex test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

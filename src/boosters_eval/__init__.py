@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import decide_parity_gate as decide_parity_gate
     from boosters_eval.api import diff_baselines as diff_baselines
     from boosters_eval.api import diff_runs as diff_runs
+    from boosters_eval.api import draw_figures as draw_figures
     from boosters_eval.api import explain_mapping as explain_mapping
     from boosters_eval.api import export_history as export_history
     from boosters_eval.api import extract_paper as extract_paper

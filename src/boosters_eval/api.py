@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.rendering import RenderedParity
     from boosters_eval.programs.parity.report import ParityReport
     from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
+    from boosters_eval.programs.report.figures import DrawnFigures
     from boosters_eval.programs.report.writing import WrittenReport
     from boosters_eval.programs.runs.opening import RunPage
     from boosters_eval.programs.runs.showing import RunDetails, RunListing
@@ -796,6 +797,17 @@ def list_metrics() -> Inventory:
     return cast("Inventory", _answer("list_metrics", {}))
 
 
+def draw_figures(
+    run: str = "last",
+    output: str | Path = Path("figures"),
+    *,
+    format: str | Sequence[str] = ("svg", "pdf"),  # noqa: A002 (as the command line has it)
+    home: str | Path | None = None,
+) -> DrawnFigures:
+    """Draw every chart of a run's page, one file each in the folder `output`."""
+    return cast("DrawnFigures", _answer("draw_figures", locals()))
+
+
 def track_run(
     reference: str = "last",
     to: Trackers = "mlflow",
@@ -854,6 +866,7 @@ DOORS = {
     "export_history": "history.request:ExportHistoryRequest",
     "reindex_history": "history.request:ReindexRequest",
     "write_report": "report.request:ReportRequest",
+    "draw_figures": "report.request:FiguresRequest",
     "list_libraries": "listing.request:LibrariesRequest",
     "list_datasets": "listing.request:DatasetsRequest",
     "list_suites": "listing.request:SuitesRequest",

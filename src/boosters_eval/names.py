@@ -112,6 +112,7 @@ HOME = {
     "derive_seed": "boosters_eval.runners.config",
     "diff_baselines": "boosters_eval.api",
     "diff_runs": "boosters_eval.api",
+    "draw_figures": "boosters_eval.api",
     "execute": "boosters_eval.engine.execute",
     "explain_mapping": "boosters_eval.api",
     "export_history": "boosters_eval.api",

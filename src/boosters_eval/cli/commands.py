@@ -65,5 +65,6 @@ COMMANDS = {
     "list suites": "listing.request:SuitesRequest",
     "list metrics": "listing.request:MetricsRequest",
     "report": "report.request:ReportRequest",
+    "figures": "report.request:FiguresRequest",
     "track": "track.request:TrackRequest",
 }

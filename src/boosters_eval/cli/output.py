@@ -84,9 +84,10 @@ _SUFFIXES = {
     **dict.fromkeys((".html", ".htm"), "html"),
     ".json": "json",
     ".csv": "csv",
+    ".tex": "latex",
 }
-_ENDINGS = {"markdown": ".md, .txt", "json": ".json", "csv": ".csv", "html": ".html", "yaml": ".yaml"}
-_SPELT = {"md": "markdown", "yml": "yaml"}
+_ENDINGS = {"markdown": ".md, .txt", "json": ".json", "csv": ".csv", "html": ".html", "latex": ".tex", "yaml": ".yaml"}
+_SPELT = {"md": "markdown", "yml": "yaml", "tex": "latex"}
 
 
 def choose_format(request: Request) -> str | None:

@@ -268,14 +268,14 @@ class OutputOptions(Declared):
         panel="Output",
         door="options",
         written=True,
-        help="File for the result: .md or .txt (both Markdown), .json, .csv or .html. Default: stdout.",
+        help="File for the result: .md or .txt (both Markdown), .json, .csv, .html or .tex. Default: stdout.",
     )
     format: str | None = parameter(
         None,
         short="-f",
         panel="Output",
         door="options",
-        help="markdown (or md), json, csv or html. Default: by the ending of --output.",
+        help="markdown (or md), json, csv, html or latex. Default: by the ending of --output.",
     )
 
 

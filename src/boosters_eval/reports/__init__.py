@@ -1,4 +1,4 @@
-"""One table model, and its renderings: terminal, Markdown, JSON, CSV and HTML. It is independent of any result type.
+"""One table model, and its renderings: terminal, Markdown, JSON, CSV, HTML, LaTeX. It knows no result type.
 
 What is imported from here is loaded when it is used, so that a plain listing waits for no model.
 """
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boosters_eval.reports.full_markdown import render_report
     from boosters_eval.reports.html.page import render_page
     from boosters_eval.reports.html.tables import render_fragment
+    from boosters_eval.reports.latex import render_latex
     from boosters_eval.reports.model import (
         CellStatus,
         Column,
@@ -52,6 +53,7 @@ _HOME: dict[str, tuple[str, ...]] = {
     "full_markdown": ("render_report",),
     "html.page": ("render_page",),
     "html.tables": ("render_fragment",),
+    "latex": ("render_latex",),
     "model": (
         "CellStatus",
         "Column",
@@ -99,6 +101,7 @@ __all__ = [
     "render_csv",
     "render_fragment",
     "render_json",
+    "render_latex",
     "render_markdown",
     "render_page",
     "render_report",

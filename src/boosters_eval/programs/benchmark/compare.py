@@ -225,6 +225,8 @@ class ComparisonFindings(Findings):
         if form == "html":
             document = build_document(self.results, "comparison", test=self.request.test)
             return reports.render_page(_with_answer(document, self.verdict))
+        if form == "latex":
+            return reports.render_latex(self._tables())
         head = "" if self.verdict is None else f"{against.markdown(self.verdict)}\n"
         return head + reports.render_markdown(self._tables())
 

@@ -339,7 +339,7 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
     command: ClassVar = "compare"
     help: ClassVar = "Compare libraries on data sets."
     program: ClassVar = "boosters_eval.programs.benchmark.compare:compare"
-    formats: ClassVar = ("markdown", "json", "csv", "html")
+    formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
     max_seeds: int | None = parameter(
         None, kind=count(2, MAX_SEEDS), help="The most seeds that --seeds auto may use. Default: 50."

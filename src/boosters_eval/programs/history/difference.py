@@ -20,6 +20,7 @@ from boosters_eval.programs.history.report import SHORT_MACHINE, commit_of, fini
 from boosters_eval.programs.history.wording import kinds_of, level_texts, not_judged, percent_text
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.html.page import render_page
+from boosters_eval.reports.latex import render_latex
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, number
 from boosters_eval.reports.text import escape, render_csv, render_markdown
@@ -102,6 +103,8 @@ class RunDifference(Findings, Model):
             return render_csv(tables_of(self))
         if form == "html":
             return render_page(document_of(self))
+        if form == "latex":
+            return render_latex(tables_of(self))
         head = f"# {escape(title_of(self))}\n\n"
         sides = f"- Before: {escape(run_text(self.before))}\n- After: {escape(run_text(self.after))}\n\n"
         return head + sides + render_markdown(tables_of(self))

@@ -111,7 +111,7 @@ Compare two runs number by number: paired over the splits that both have, and sa
 Other data or settings are not compared, nor are times of different machines. Exit 0 whatever the verdicts: to gate on
 them, use a baseline or 'compare --against'."""
     program: ClassVar = "boosters_eval.programs.history.difference:diff"
-    formats: ClassVar = ("markdown", "json", "csv", "html")
+    formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
     before: str = parameter(kind=text(RUN_REFERENCE.words, "BEFORE"), argument=True, help=_REFERENCE)
     after: str = parameter(kind=text(RUN_REFERENCE.words, "AFTER"), argument=True, help=_REFERENCE)

@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
 def render_importances_page(document: ImportancesDocument) -> str:
     """The whole page."""
-    names = dict.fromkeys(name for one in document.findings for name in one.libraries)
-    series = {name: index for index, name in enumerate(names)}
     parts = [
         ("checks", "Checks", _about(document, "checks", {})),
-        ("importances", "Importances", _about(document, "importance", _dots(document, series))),
+        ("importances", "Importances", _about(document, "importance", _dots(document, _series(document)))),
         ("agreement", "Agreement", _about(document, "agreement", _heats(document))),
         ("predictions", "Predictions", _about(document, "predictions", {})),
         ("attributions", "Attributions", "".join(_swarm(one, document) for one in document.findings)),
@@ -49,6 +47,19 @@ def render_importances_page(document: ImportancesDocument) -> str:
     ]
     style = asset(__package__, "importances.css")
     return page(document.title, document.lead, sections.summary(document), parts, style=style)
+
+
+def importances_figures(document: ImportancesDocument) -> list[Figure]:
+    """Every chart of the page."""
+    drawn = [*_dots(document, _series(document)).values(), *_heats(document).values()]
+    return [figure for figures in drawn for figure in figures] + [
+        figure for one in document.findings for figure in _bees(one, document)
+    ]
+
+
+def _series(document: ImportancesDocument) -> dict[str, int]:
+    names = dict.fromkeys(name for one in document.findings for name in one.libraries)
+    return {name: index for index, name in enumerate(names)}
 
 
 Drawn = dict[tuple[str, str], "list[Figure]"]  # by benchmark and kind
@@ -114,23 +125,30 @@ def _heats(document: ImportancesDocument) -> Drawn:
     return out
 
 
-def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
+def _bees(one: BenchmarkFindings, document: ImportancesDocument) -> list[Figure]:
     """The attributions of each sound library in the same rows, on one scale."""
     if not one.swarm:
-        return ""
+        return []
     features = one.swarm[: document.top]
     libraries = [name for name in one.libraries if name in features[0].attributions]
     panels = {
         marked(one, name): {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries
     }
     axis = f"size of attributions, summed over {one.all_outputs}" if one.outputs else "attribution to the raw score"
-    drawn = bee_charts(
+    return bee_charts(
         f"Attributions on {one.benchmark}",
         axis,
         [feature.feature for feature in features],
         panels,
         ("low value", "high"),
     )
+
+
+def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
+    """The pictures of the attributions, and what their points are."""
+    drawn = _bees(one, document)
+    if not drawn:
+        return ""
     left_out = [name for name in one.libraries if any(check.kind == "shap" for check in one.failed(name))]
     points = (
         f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its colour is the"

@@ -15,6 +15,7 @@ from boosters_eval.programs.importances.page import render_importances_page
 from boosters_eval.programs.importances.tables import records_of
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.grid import print_lines, width_of
+from boosters_eval.reports.latex import render_latex
 from boosters_eval.reports.layout import wrapped_with_indent
 from boosters_eval.reports.model import Report
 from boosters_eval.reports.terminal import print_document
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.importances.document import ImportancesDocument
     from boosters_eval.programs.importances.results import Explanations
 
-ReportedFormat = Literal["markdown", "json", "csv", "html"]
+ReportedFormat = Literal["markdown", "json", "csv", "html", "latex"]
 FrameName = Literal["importances", "agreement", "checks", "correlated"]
 
 
@@ -55,6 +56,7 @@ _RENDERERS: dict[str, Callable[[ImportancesDocument], str]] = {
     "json": _json,
     "csv": _csv,
     "html": render_importances_page,
+    "latex": render_latex,
 }
 
 
@@ -65,7 +67,7 @@ def render_files(
     document = build_document(explanations, now=now)
     environment = Environment.collect(explanations.collection, now=now)
     stem = f"{environment.timestamp:%Y-%m-%d}-{environment.short_sha or NO_GIT}-importances-report"
-    names = {"md": "markdown"}
+    names = {"md": "markdown", "tex": "latex"}
     return {
         output_dir / f"{stem}.{name}": _RENDERERS[names.get(name, name)](document) for name in dict.fromkeys(formats)
     }

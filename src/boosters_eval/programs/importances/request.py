@@ -28,7 +28,7 @@ class ImportancesRequest(Settings, Tolerant, OutputOptions, BenchmarkParameters,
     command: ClassVar = "importances"
     help: ClassVar = "Compare what the models of libraries rely on: importances, attributions and predictions."
     program: ClassVar = "boosters_eval.programs.importances.running:explain"
-    formats: ClassVar = ("markdown", "json", "csv", "html", "table")
+    formats: ClassVar = ("markdown", "json", "csv", "html", "latex", "table")
 
     seeds: int | None = parameter(
         None,

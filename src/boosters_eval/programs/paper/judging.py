@@ -10,7 +10,7 @@ from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.findings import Findings
 from boosters_eval.programs.paper.compare import compare_results
 from boosters_eval.programs.paper.files import digest_of, read_comparison, read_results, to_json, to_yaml
-from boosters_eval.programs.paper.page import render_html
+from boosters_eval.programs.paper.page import document_of, render_html
 from boosters_eval.programs.paper.reading import read_specification
 from boosters_eval.programs.paper.report import reasons, render_markdown, row_name, unexplained
 from boosters_eval.programs.paper.wording import (
@@ -23,13 +23,19 @@ from boosters_eval.programs.paper.wording import (
     paper_text,
     status_text,
 )
+from boosters_eval.reports.latex import render_latex
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.paper.comparison import PaperComparison
     from boosters_eval.programs.paper.request import ComparePaperRequest, ReportPaperRequest
 
-_RENDERINGS = {"yaml": to_yaml, "json": to_json, "markdown": render_markdown, "html": render_html}
+
+def _latex(comparison: PaperComparison) -> str:
+    return render_latex(document_of(comparison))
+
+
+_RENDERINGS = {"yaml": to_yaml, "json": to_json, "markdown": render_markdown, "html": render_html, "latex": _latex}
 
 
 def compare(request: ComparePaperRequest) -> JudgedPaper:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Role = Literal["datasets", "metrics", "models"]  # what the rows or columns of a table hold
 Parentheses = Literal["std", "count"]
 Decimal = Literal["point", "comma"]
-FORMATS = ("yaml", "json", "markdown", "html")
-_FORMAT = "yaml, json, markdown (or md) or html. Default: by the ending of --output."
+FORMATS = ("yaml", "json", "markdown", "html", "latex")
+_FORMAT = "yaml, json, markdown (or md), html or latex. Default: by the ending of --output."
 _VERDICT = (
     "Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad"
     " file."

@@ -1,4 +1,4 @@
-"""What `report` is asked for."""
+"""What `report` and `figures` are asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import FLAG, Request, anything, choice, count, parameter, path
+from boosters_eval.core.request import FLAG, REQUIRED, InHome, Request, anything, choice, count, parameter, path
 from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
 from boosters_eval.programs.benchmark.request import Settings, Tolerant, libraries_parameter
@@ -56,16 +56,16 @@ class ReportRequest(Settings, Tolerant, Request):
         short="-o",
         kind=path(metavar="PATH"),
         panel=OUTPUT,
-        help="Directory for the files, or one file: .md, .txt, .json or .html.",
+        help="Directory for the files, or one file: .md, .txt, .json, .html or .tex.",
     )
     format: str | Sequence[str] = parameter(
         (),
         short="-f",
-        kind=choice("md", "markdown", "json", "html"),
+        kind=choice("md", "markdown", "json", "html", "latex", "tex"),
         several=True,
         separator="[, ]+",
         panel=OUTPUT,
-        help="One or more of md (or markdown), json, html. Default: by the ending of a file, else all.",
+        help="One or more of md (or markdown), json, html, latex. Default: by the file, else the first three.",
     )
     open: bool = parameter(False, kind=FLAG, panel=OUTPUT, door="options", help="Open the report after writing it.")
     dry_run: bool = parameter(
@@ -86,3 +86,31 @@ class ReportRequest(Settings, Tolerant, Request):
         if self.track and self.suite is None:
             way = "'boosters-eval track RUN --to'" if is_typed() else "track_run()"
             raise ConfigError(f"Use either {named('track')} or an earlier run, not both: {way} sends that.")
+
+
+class FiguresRequest(InHome, Request):
+    """The charts of a run, as files."""
+
+    command: ClassVar = "figures"
+    help: ClassVar = "Draw the charts of a run, one file each, for papers and slides."
+    program: ClassVar = "boosters_eval.programs.report.figures:draw"
+
+    run: str = parameter(
+        "last",
+        kind=RUN_REFERENCE,
+        typed=REQUIRED,
+        argument=True,
+        help="A run id, the beginning of one, a name given with --name, or 'last'.",
+    )
+    output: Path = parameter(
+        Path("figures"), short="-o", kind=path(metavar="FOLDER"), help="The folder that the files go to."
+    )
+    format: str | Sequence[str] = parameter(
+        ("svg", "pdf"),
+        short="-f",
+        kind=choice("svg", "pdf"),
+        several=True,
+        separator="[, ]+",
+        help="svg, pdf or both. Default: both.",
+    )
+    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print only errors.")

@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.tables.generate import ReportFormat
     from boosters_eval.programs.report.request import ReportRequest
 
-_FORMATS: dict[str, ReportFormat] = {"md": "md", "markdown": "md", "json": "json", "html": "html"}
+_FORMATS: dict[str, ReportFormat] = {
+    "md": "md",
+    "markdown": "md",
+    "json": "json",
+    "html": "html",
+    "tex": "tex",
+    "latex": "tex",
+}
 _ENDINGS: dict[str, ReportFormat] = {
     **{f".{name}": form for name, form in _FORMATS.items()},
     ".txt": "md",
@@ -158,7 +165,7 @@ def _place(request: ReportRequest) -> tuple[list[ReportFormat], Path | None]:
     if is_file and not given:
         if ending in _OTHERS:
             raise ConfigError(
-                f"{the('output')} must be a folder, or end in .md, .json or .html. Got '{output}' instead."
+                f"{the('output')} must be a folder, or end in .md, .json, .html or .tex. Got '{output}' instead."
             )
         given = [_ENDINGS[ending]]
     if is_file and len(given) > 1:

@@ -15,6 +15,7 @@ from boosters_eval.reports.html.figures import WIDTH
 from boosters_eval.reports.html.page import asset
 from boosters_eval.reports.html.svg import label, px, short
 from boosters_eval.reports.html.tables import text
+from boosters_eval.reports.pdf import draw_pdf
 
 if TYPE_CHECKING:
     from boosters_eval.reports.html.figures import Figure
@@ -40,7 +41,7 @@ class Plot:
     def __repr__(self) -> str:
         """For prompts, which cannot show a drawing: what there is, and how to see it."""
         names = ", ".join(figure.name for figure in self.figures)
-        return f"Plot({names}): a notebook shows it, save('plot.svg') or save('plot.html') writes it"
+        return f"Plot({names}): a notebook shows it, save('plot.svg'), save('plot.pdf') or save('plot.html') writes it"
 
     def _repr_svg_(self) -> str:
         """All charts in one drawing, in two columns if there are several."""
@@ -64,18 +65,26 @@ class Plot:
         return f'<div style="max-width:100%;overflow-x:auto">{self._repr_svg_()}</div>'
 
     def save(self, path: str | Path) -> Path:
-        """Write the charts to an .svg file, or to an .html file that any browser opens."""
+        """Write the charts to an .svg or .pdf file, or to an .html file that any browser opens."""
         require("path", path, (str, Path), "a path")
         path = Path(path)
-        if path.suffix.lower() not in (".svg", ".html"):
-            raise ConfigError(f"The 'path' parameter of save must end in .svg or .html. Got {str(path)!r} instead.")
+        if path.suffix.lower() not in (".svg", ".pdf", ".html"):
+            raise ConfigError(
+                f"The 'path' parameter of save must end in .svg, .pdf or .html. Got {str(path)!r} instead."
+            )
+        write_atomically(path, self.drawn(path.suffix.lower().removeprefix(".")))
+        return path
+
+    def drawn(self, form: str) -> bytes:
+        """The content of an svg, pdf or html file."""
         drawing = self._repr_svg_() + "\n"
-        if path.suffix.lower() == ".html":
+        if form == "pdf":
+            return draw_pdf(drawing)
+        if form == "html":
             title = text(", ".join(dict.fromkeys(figure.title for figure in self.figures)))
             head = f'<meta charset="utf-8">{_FITTED}<title>{title}</title>'
             drawing = f'<!doctype html>\n<html lang="en">{head}\n{drawing}</html>\n'
-        write_atomically(path, drawing)
-        return path
+        return drawing.encode()
 
 
 def _whole(figure: Figure) -> tuple[str, float]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import counted
 from boosters_eval.reports.document import Code, Details, Listing, ListItem, Paragraph, PlainTable, shown_verdicts
 from boosters_eval.reports.full_markdown import plain_text, verdict_headings, verdict_texts
+from boosters_eval.reports.html.figures import series_of
 from boosters_eval.reports.html.forest import forest_chart
 from boosters_eval.reports.html.ranks import rank_chart
 from boosters_eval.reports.html.reference import reference_chart
@@ -72,34 +74,52 @@ def _card(table: ReportTable, series: Mapping[str, int], document: ReportDocumen
     )
 
 
-def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
-    """Reference against measurement, or charts of the repeats; nothing if the table has neither."""
+def document_figures(document: ReportDocument) -> list[Figure]:
+    """Every chart of a page, table by table, then those across all of them."""
+    series = series_of(document.tables, document.rankings)
+    parts = (part for table in document.tables for part in table_figures(table, series, document.alpha))
+    found = [figure for part in parts for figure in part]
+    return [*found, *_across_figures(document, series)]
+
+
+def table_figures(
+    table: ReportTable, series: Mapping[str, int], alpha: float
+) -> tuple[Sequence[Figure], Sequence[Figure]]:
+    """Reference against measurement, or charts of the repeats, and those that are folded."""
     if pairs := reference_chart(table):
-        return _drawn([pairs])
+        return [pairs], ()
     if not table.columns or not any(row.points for row in table.rows):
-        return ""
+        return (), ()
     primary = next((i for i, column in enumerate(table.columns) if column.primary), 0)
-    shown = _drawn(
-        [metric_chart(table, primary, series, alpha), forest_chart(table, primary), cost_chart(table, series)]
-    )
+    first = [metric_chart(table, primary, series, alpha), forest_chart(table, primary), cost_chart(table, series)]
     others = [forest_chart(table, i) for i in range(len(table.columns)) if i != primary]
-    if not any(others):
+    return [figure for figure in first if figure], [figure for figure in others if figure]
+
+
+def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
+    first, others = table_figures(table, series, alpha)
+    shown = _drawn(first)
+    if not others:
         return shown
-    count = sum(figure is not None for figure in others)
-    title = f"Differences in {count} other column{'' if count == 1 else 's'}"
+    title = f"Differences in {counted(len(others), 'other column')}"
     return f'{shown}<details class="more"><summary>{title}</summary>{_drawn(others)}</details>'
 
 
-def _drawn(figures: Iterable[Figure | None]) -> str:
-    found = "".join(figure.html() for figure in figures if figure is not None)
+def _drawn(figures: Iterable[Figure]) -> str:
+    found = "".join(figure.html() for figure in figures)
     return f'<div class="charts">{found}</div>' if found else ""
 
 
 def across(document: ReportDocument, series: Mapping[str, int]) -> str:
     """The results across all tables."""
-    figures = _drawn([*(rank_chart(ranking, series) for ranking in document.rankings), ratio_chart(document, series)])
+    figures = _drawn(_across_figures(document, series))
     tables = "".join(map(_ranking, document.rankings))
     return (f'<div class="card">{figures}</div>' if figures else "") + tables
+
+
+def _across_figures(document: ReportDocument, series: Mapping[str, int]) -> list[Figure]:
+    found = [*(rank_chart(ranking, series) for ranking in document.rankings), ratio_chart(document, series)]
+    return [figure for figure in found if figure is not None]
 
 
 def _ranking(ranking: RankingTable) -> str:

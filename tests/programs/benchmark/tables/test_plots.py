@@ -1,5 +1,7 @@
 """results.plot(): the charts of the page in notebooks and files."""
 
+import re
+import zlib
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -23,6 +25,17 @@ def test_a_plot_is_one_picture_that_needs_no_style_sheet(timed, kind):
     assert timed.plot(kind)._repr_html_().startswith("<div")
     assert repr(timed.plot(kind)).startswith("Plot(california/gbdt ")
     assert "<" not in repr(timed.plot(kind))
+
+
+@pytest.mark.parametrize("kind", ["strips", "forest", "pareto"])
+def test_a_plot_has_the_same_texts_in_a_pdf(timed, kind, tmp_path):
+    picture = timed.plot(kind)
+    texts = {text.text for text in ET.fromstring(picture._repr_svg_()).iter("{http://www.w3.org/2000/svg}text")}
+    pdf = picture.save(tmp_path / "chart.pdf").read_bytes()
+    drawn = zlib.decompress(re.search(rb"stream\n(.*)\nendstream", pdf, re.DOTALL)[1]).decode()
+    written = {bytes.fromhex(text).decode("cp1252") for text in re.findall(r"/[RB] [\d.]+ Tf <(\w+)>", drawn)}
+    assert {text for text in texts if text.isascii()} <= written
+    assert "lightgbm" in written
 
 
 def test_the_charts_are_those_of_the_page(timed):
@@ -70,5 +83,5 @@ def test_plots_are_saved_as_svg_or_html_and_as_nothing_else(hostile, tmp_path):
     svg, page = plot.save(tmp_path / "chart.svg"), plot.save(str(tmp_path / "chart.HTML"))
     assert ET.parse(svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert "<script" not in page.read_text(encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"must end in .svg or .html. Got '.*chart.png' instead"):
+    with pytest.raises(ConfigError, match=r"must end in .svg, .pdf or .html. Got '.*chart.png' instead"):
         plot.save(tmp_path / "chart.png")

@@ -1,4 +1,4 @@
-"""Writing reports: named by date and commit, in any of three formats."""
+"""Writing reports: named by date and commit, in any of four formats."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from boosters_eval.programs.benchmark.tables.data import ReportType
 from boosters_eval.programs.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.html.page import render_page
+from boosters_eval.reports.latex import render_latex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
 
 OUTPUT_DIR = Path("docs/benchmarks")
-ReportFormat = Literal["md", "json", "html"]
+ReportFormat = Literal["md", "json", "html", "tex"]
 NO_GIT = "nogit"  # in the file name if the results do not record their commit
 
 
@@ -35,6 +36,7 @@ _RENDERERS: dict[ReportFormat, Callable[[BenchmarkDocument], str]] = {
     "md": render_report,
     "json": _render_json,
     "html": render_page,
+    "tex": render_latex,
 }
 FORMATS = get_args(ReportFormat)
 
