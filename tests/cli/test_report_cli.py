@@ -84,7 +84,7 @@ def test_a_folder_that_exists_is_one_whatever_its_name(place):
         ),
         (
             ["-o", "z.csv"],
-            "The '--output' option must be a folder, or end in .md, .json or .html. Got 'z.csv' instead.",
+            "The '--output' option must be a folder, or end in .md, .json, .html or .tex. Got 'z.csv' instead.",
         ),
     ],
 )
@@ -142,8 +142,11 @@ def test_open_shows_the_page(place, monkeypatch):
             ["--results", "RESULTS", "--type", "speed"],
             "The '--type' option must be quality, performance or comparison.",
         ),
-        (["--results", "RESULTS", "--format", "pdf"], "The '--format' option must be md, markdown, json or html."),
-        (["--results", "RESULTS", "--format", ","], "The '--format' option must be md, markdown, json or html."),
+        (
+            ["--results", "RESULTS", "--format", "pdf"],
+            "The '--format' option must be md, markdown, json, html, latex or",
+        ),
+        (["--results", "RESULTS", "--format", ","], "The '--format' option must be md, markdown, json, html, latex or"),
         (["--results", "RESULTS", "--test", "welsh"], "Did you mean 'welch'"),
     ],
 )

@@ -391,7 +391,7 @@ def test_python_is_told_of_parameters(tmp_path):
         ConfigError, match=r"The 'results' parameter must be a file of results, or what run_paper\(\) gives"
     ):
         compare_paper(5, path)
-    with pytest.raises(ConfigError, match=r"Unknown format 'pdf'\. Known: html, json, markdown, yaml\."):
+    with pytest.raises(ConfigError, match=r"Unknown format 'pdf'\. Known: html, json, latex, markdown, yaml\."):
         report_paper(
             compare_paper(run_paper(path, seeds=1, home=tmp_path / "home", executor=shared_pool()), path), format="pdf"
         )

@@ -99,7 +99,8 @@ def test_what_the_configuration_of_pip_adds_is_no_part_of_a_build(shelf, tmp_pat
 def test_an_interrupted_pip_takes_along_what_it_has_started(tmp_path, monkeypatch):
     started = tmp_path / "started"
     interpreter = tmp_path / "python"
-    interpreter.write_text(f"#!/bin/sh\nsleep 600 &\nsleep 0.3\necho $! > {started}.part\nmv {started}.part {started}\nwait\n")
+    told = f"echo $! > {started}.part\nmv {started}.part {started}"
+    interpreter.write_text(f"#!/bin/sh\nsleep 600 &\nsleep 0.3\n{told}\nwait\n")
     interpreter.chmod(0o700)
 
     def interrupt(*_):
