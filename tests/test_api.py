@@ -1,5 +1,6 @@
 """A wrong argument in Python gets the usual sentence: what it must be, and what it was. Options are for the shell."""
 
+import inspect
 import math
 
 import pytest
@@ -127,3 +128,28 @@ def test_aliases_of_metrics_resolve():
     )
     (table,) = build_tables(run, metrics=["log_loss"], times=False).tables
     assert [column.name for column in table.columns] == ["logloss"]
+
+
+def test_a_plan_is_carried_out_as_what_it_is(home):
+    fits = be.prepare_comparison("iris", "sklearn", seeds=1, home=home)
+    with pytest.raises(ConfigError, match=r"The 'prepared' parameter must be what prepare_importances\(\) gives"):
+        be.run_importances(fits)
+    explained = be.prepare_importances("iris", "sklearn", seeds=1, home=home)
+    with pytest.raises(ConfigError, match=r"must be what prepare_comparison\(\) or prepare_suite\(\) gives"):
+        be.run_prepared(explained)
+    assert not (home / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["dry_run", "seeds", "metrics", "quiet", "jobbs"])
+def test_what_was_planned_cannot_be_changed_by_running_it(home, name):
+    prepared = be.prepare_comparison("iris", "sklearn", seeds=1, home=home)
+    with pytest.raises(ConfigError, match=rf"^run_prepared\(\) has no parameter '{name}'\."):
+        be.run_prepared(prepared, **{name: True})
+
+
+def test_functions_that_prepare_have_names_and_signatures_of_their_own(home):
+    assert be.prepare_comparison.__name__ == "prepare_comparison"
+    assert inspect.signature(be.prepare_suite).return_annotation == "PreparedRun"
+    assert list(inspect.signature(be.prepare_suite).parameters) == list(inspect.signature(be.run_suite).parameters)
+    with pytest.raises(ConfigError, match=r"^prepare_comparison\(\) has no parameter 'sedes'\. Did you mean 'seeds'"):
+        be.prepare_comparison("iris", sedes=3)

@@ -46,6 +46,11 @@ def test_the_command_prints_what_the_page_says(sorting, capsys):
     assert "They do not sort alike." in capsys.readouterr().out
 
 
+def test_a_cell_that_failed_is_never_a_pass(sorting, capsys):
+    assert run(["sorting", "--programs", "perl", "--timeout", "0.0001", "-q"]) == 2
+    assert "No verdict: 2 cells failed." in capsys.readouterr().out
+
+
 def test_it_has_the_settings_of_every_run(sorting, capsys):
     assert run(["sorting", "--dry-run"]) == 0
     assert "4 cells" in capsys.readouterr().out
@@ -91,5 +96,5 @@ def test_a_program_that_cannot_be_loaded_says_why(monkeypatch, capsys):
 
 
 def test_only_a_request_is_answered():
-    with pytest.raises(ConfigError, match=r"The 'request' parameter must be a request, such as CompareRequest\(\)"):
+    with pytest.raises(ConfigError, match="The 'request' parameter must be the request of a program"):
         answer(5)

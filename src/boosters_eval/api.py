@@ -5,7 +5,6 @@ Each makes a request of its arguments and returns what the program found. `answe
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 import warnings
@@ -16,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
-from boosters_eval.core.errors import BoostersEvalWarning, FileFormatError, RunError, require
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require, suggest
 from boosters_eval.core.home import given_home
 from boosters_eval.core.request import Request
 from boosters_eval.core.saying import listening
@@ -92,7 +91,7 @@ P = ParamSpec("P")
 
 def answer(request: Request) -> Findings:
     """What the program of a request finds. Nothing is printed, unless somebody listens."""
-    require("request", request, Request, "a request, such as CompareRequest()")
+    require("request", request, Request, "the request of a program")
     program = type(request).program
     if isinstance(program, str):
         module, _, function = program.partition(":")
@@ -184,32 +183,35 @@ def importances(
     return found
 
 
-def _preparing(door: Callable[P, Any], program: str) -> Callable[P, PreparedRun]:
+def _preparing(name: str, door: Callable[P, Any], module: str) -> Callable[P, PreparedRun]:
     """The function that only prepares what another one runs, with the same parameters."""
     signature = inspect.signature(door)
 
-    @functools.wraps(door)
     def call(*given: P.args, **named: P.kwargs) -> PreparedRun:
         bound = signature.bind(*given, **named)
-        return _prepare(program, _request(door.__name__, dict(bound.arguments), f"prepare_{door.__name__}"))
+        return _prepare(f"{module}:{name}", _request(door.__name__, dict(bound.arguments), name))
 
+    call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The plan of `{door.__name__}`: every mistake is told, but nothing has run."
+    call.__annotations__ = {**door.__annotations__, "return": "PreparedRun"}
+    call.__signature__ = signature.replace(return_annotation="PreparedRun")  # type: ignore[attr-defined]
     return call
 
 
-prepare_comparison = _preparing(compare, "benchmark.compare:prepare_comparison")
-prepare_suite = _preparing(run_suite, "benchmark.compare:prepare_suite")
-prepare_importances = _preparing(importances, "importances.running:prepare_importances")
+prepare_comparison = _preparing("prepare_comparison", compare, "benchmark.compare")
+prepare_suite = _preparing("prepare_suite", run_suite, "benchmark.compare")
+prepare_importances = _preparing("prepare_importances", importances, "importances.running")
 
 
 def run_prepared(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> ResultCollection:
     """Carry out what `prepare_comparison` or `prepare_suite` gives; failed cells are in `errors`, even if all did."""
-    return _run(_with_settings(prepared, settings, "prepare_comparison() or prepare_suite()"))
+    made_by = "prepare_comparison() or prepare_suite()"
+    return _run(_with_settings("run_prepared", prepared, "fit", made_by, settings))
 
 
 def run_importances(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> Explanations:
     """Carry out what `prepare_importances` gives; failed cells are in `errors`, even if all failed."""
-    return _explain(_with_settings(prepared, settings, "prepare_importances()"))
+    return _explain(_with_settings("run_importances", prepared, "importances", "prepare_importances()", settings))
 
 
 def record_baseline(
@@ -927,10 +929,17 @@ def _explain(prepared: PreparedRun) -> Explanations:
     return run_explained(prepared)
 
 
-def _with_settings(prepared: PreparedRun, settings: RunOptions, made_by: str) -> PreparedRun:
-    from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+def _with_settings(door: str, prepared: PreparedRun, workload: str, made_by: str, settings: RunOptions) -> PreparedRun:
+    """What is prepared, carried out in another way; what was planned can no longer be changed."""
+    from boosters_eval.engine.settings import RunSettings  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415
 
     require("prepared", prepared, PreparedRun, f"what {made_by} gives")
+    if any(spec.workload != workload for spec in prepared.plan.specs):
+        raise ConfigError(f"The 'prepared' parameter must be what {made_by} gives. Got another plan instead.")
+    known = [name for name, each in RunSettings.parameters.items() if each.door != "options"]
+    for name in settings.keys() - set(known):
+        raise ConfigError(f"{door}() has no parameter '{name}'.{suggest(name, known)}")
     return replace(prepared, settings=prepared.settings.replace(**settings)) if settings else prepared
 
 

@@ -77,6 +77,9 @@ def test_the_version_needs_no_command():
     [
         ([""], "No such command ''."),
         (["track"], "Missing argument 'RUN'."),
+        (["compare", "--jobs"], "The '--jobs' option must be a count from 1 to 4096. Got nothing instead."),
+        (["history", "-n"], "The '--limit' option must be a count of at least 1. Got nothing instead."),
+        (["baseline", "check", ""], "FILE must be a path. Got '' instead."),
         (["track", "last"], "The '--to' option is required."),
         (
             ["compare", "--threads", "0"],

@@ -413,6 +413,16 @@ def test_an_earlier_run_is_not_tracked(files, capsys, command):
     assert "Use either --track or an earlier run, not both" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "command", [["baseline", "record", "new.json"], ["baseline", "check", "base.json"], ["report"]]
+)
+@pytest.mark.parametrize("option", [["--jobs", "2"], ["--name", "x"], ["--timing-mode"], ["--resume"]])
+def test_settings_of_a_run_are_refused_where_nothing_runs(files, capsys, command, option):
+    assert run([*command, "--results", "same.json", *option]) == 3
+    told = f"Error: The '{option[0]}' option says how to run, but an earlier run is used and nothing runs.\n"
+    assert capsys.readouterr().err == told
+
+
 @pytest.mark.parametrize("option", [["--suite", "quick"], ["--seeds", "3"]])
 def test_an_earlier_run_is_recorded_as_it_is(files, capsys, option):
     assert run(["baseline", "record", "--results", "same.json", "-o", "new.json", *option]) == 3

@@ -29,7 +29,6 @@ from boosters_eval.core.findings import Removal
 from boosters_eval.core.saying import listening
 from boosters_eval.core.text import encodable, terminal_width
 from boosters_eval.core.version import __version__
-from boosters_eval.engine.settings import RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +66,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
     """Make the request, run its program, and show what it found."""
     from boosters_eval import api
 
-    if issubclass(kind, RunSettings):
+    if "command_line" in kind.parameters:
         # A command ends with its run, so nothing stays loaded for the next one.
         given = {"executor": "local", **given, "command_line": tuple(typed())}
     request: Any = kind(**given)

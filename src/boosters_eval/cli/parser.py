@@ -52,7 +52,17 @@ class RequestCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words, in terms of this command's options."""
         with speaking_of(self.names):
-            return super().parse_args(ctx, spread(args, self.separators))
+            try:
+                return super().parse_args(ctx, spread(args, self.separators))
+            except click.BadOptionUsage as error:
+                self.refuse_usage(error)
+                raise
+
+    def refuse_usage(self, error: click.BadOptionUsage) -> None:
+        """Say of an option without a value what it takes."""
+        for each in self.options:
+            if error.option_name in (each.option, each.short) and each.kind is not FLAG:
+                raise ConfigError(f"{the(each.name)} must be {each.kind.words}. Got nothing instead.") from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What is given by its position stands above the options."""
@@ -105,7 +115,11 @@ class RequestGroup(click.Group):
         if self._own is None:
             return super().parse_args(ctx, args)
         with speaking_of(self._own.names):
-            return super().parse_args(ctx, spread(args, self._own.separators))
+            try:
+                return super().parse_args(ctx, spread(args, self._own.separators))
+            except click.BadOptionUsage as error:
+                self._own.refuse_usage(error)
+                raise
 
     def _lead(self, **options: Any) -> int | None:
         context, own = click.get_current_context(), self._own
@@ -127,7 +141,9 @@ class RequestGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         return command_at(f"{self._path} {cmd_name}".strip(), self._answer) if cmd_name else None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             hint = suggest(name, self.list_commands(ctx))

@@ -114,8 +114,8 @@ def path(words: str = "a path", metavar: str = "FILE") -> Accepted:
     """A file or a folder."""
 
     def of(value: Any) -> Path:
-        if not isinstance(value, (str, Path)):
-            raise ValueError  # noqa: TRY004 (the request makes the sentence)
+        if not isinstance(value, (str, Path)) or value == "":
+            raise ValueError
         return Path(value)
 
     return Accepted(words, of, of, metavar)

@@ -1,3 +1,3 @@
-"""The version of this package, for rooms that may not look at its front door, which leads to all of them."""
+"""The version of this package, for packages that must not import its root, which leads to all of them."""
 
 __version__ = "1.0.0.dev0"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.core.text import counted
 from boosters_eval.datasets import audit_columns as columns_alone
 from boosters_eval.datasets import audit_relations as relations
 from boosters_eval.datasets.audit import KINDS, AuditedColumn, AuditFinding, DataAudit
@@ -314,8 +315,9 @@ def _of_rows(
         return
     of = f"{len(y)} rows" + ("" if rows is None else " looked at")
     text = (
-        f"{same} of {of} ({same / len(y):.1%}) repeat an earlier row, and {alike} ({alike / len(y):.1%}) do but for the"
-        " target: a random split has copies on both sides"
+        f"{same} of {of} ({same / len(y):.1%}) repeat an earlier row, and {counted(alike, 'row')}"
+        f" ({alike / len(y):.1%}) {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
+        " copies on both sides"
     )
     yield _finding(subject, "duplicate-rows", text, "--split group:COLUMN")
 

@@ -79,7 +79,7 @@ COLUMN_SETTINGS = ("drop", "keep", "categorical", "numeric", "date")  # those th
 
 
 class DataSettings(Model):
-    """How a user's table is read and used; columns are given by name. What is not set is found out from the data."""
+    """How a user's table is read and used; columns are given by name. What is not set is detected from the data."""
 
     drop: Names = ()
     keep: Names = ()  # as features, although they look like ids or are constant; others stay as they are

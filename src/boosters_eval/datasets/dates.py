@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARTS = {"year": "year", "month": "month", "day": "day", "weekday": "day_of_week", "hour": "hour"}
-LOOKED_AT = 500  # distinct texts from which the format is found out
+LOOKED_AT = 500  # distinct texts from which the format is detected
 _DATES = (
     "%Y-%m-%d",
     "%Y/%m/%d",

@@ -1,4 +1,4 @@
-"""How a text file is written: its encoding, its separator and its decimal mark, found out from its beginning."""
+"""How a text file is written: its encoding, its separator and its decimal mark, detected from its beginning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DataSettings
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " ", "whitespace": r"\s+"}
-LOOKED_AT = 200  # rows from which the separator and the decimal mark are found out
+LOOKED_AT = 200  # rows from which the separator and the decimal mark are detected
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _WORDS = {"utf-8-sig": "UTF-8 with a byte order mark", "utf-16": "UTF-16"}
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # no text has them; 0x1a once ended files
@@ -30,7 +30,7 @@ _EITHER = re.compile(r"[-+]?\d{1,3},\d{3}")  # a thousand and some, or a little 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is needed to read a text file, and what of it was found out rather than given."""
+    """What is needed to read a text file, and what of it was detected rather than given."""
 
     encodings: tuple[str, ...]  # to be tried in turn: not all of the file has been looked at
     sep: str

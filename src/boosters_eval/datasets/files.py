@@ -1,4 +1,4 @@
-"""A user's own file or data frame as a data set: what was found out about it is stated, never assumed."""
+"""A user's own file or data frame as a data set: what was detected about it is stated, never assumed."""
 
 from __future__ import annotations
 

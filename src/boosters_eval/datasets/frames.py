@@ -19,7 +19,7 @@ MANY_TEXTS = 1000  # a text column with more distinct values than this, hardly a
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a pandas data frame, found out without importing pandas."""
+    """Whether it is a pandas data frame, detected without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 

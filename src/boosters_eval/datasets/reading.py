@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 2**16  # pandas takes a gigabyte and minutes to read a million
 MAX_ARFF = 2**29  # bytes: all of it is held in memory, several times
-SAMPLE = 2**18  # bytes from which the dialect is found out
+SAMPLE = 2**18  # bytes from which the dialect is detected
 _MOST_ZIPPED = 1032  # bytes that gzip can make of one
 _FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 

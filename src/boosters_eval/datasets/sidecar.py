@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 class Sidecar(DataSettings):
-    """What is known about a data file; what is not set is found out from the data."""
+    """What is known about a data file; what is not set is detected from the data."""
 
     schema_version: Literal[1]
     kind: Literal["boosters-eval data"]

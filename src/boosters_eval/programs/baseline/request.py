@@ -128,6 +128,8 @@ class ResultsOf(Selection):
             raise ConfigError(
                 f"Use either {named('track')} or an earlier run, not both: 'boosters-eval track RUN --to' sends that."
             )
+        if self.is_read:
+            self.refuse_settings()
 
     @property
     def is_read(self) -> bool:

@@ -85,7 +85,8 @@ def _replaced(path: Path) -> str:
         return "one of another version of boosters-eval"
     except ConfigError as error:
         raise ConfigError(f"{path} exists and is no baseline, so it is not replaced: {error}") from None
-    return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({len(old.results)} pairs, {len(old.config.seeds)} seeds)"
+    held = f"{counted(len(old.results), 'pair')}, {counted(len(old.config.seeds), 'seed')}"
+    return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({held})"
 
 
 @dataclass(frozen=True)

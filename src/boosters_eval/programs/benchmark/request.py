@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 DATA = "Files of your own"
 TRAINING = "Training"
+_OF_ANY_COMMAND = ("home", "verbose", "quiet", "dry_run", "command_line", "track")
 TASKS = ("regression", "binary", "multiclass", "quantile", "ranking")
 # What `--library` takes besides a library's name; see docs/builds.md.
 BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
@@ -117,6 +118,14 @@ class Measuring(Declared):
 
 class Settings(RunSettings, Measuring):
     """How fits are measured and carried out."""
+
+    def refuse_settings(self, *further: str) -> None:
+        """Where nothing runs, refuse what says how."""
+        for name in (*Settings.parameters, *further):
+            value = getattr(self, name)
+            plain = name in _OF_ANY_COMMAND or value == self.parameters[name].default
+            if not plain and (name, value) != ("executor", "local"):
+                raise ConfigError(f"{the(name)} says how to run, but an earlier run is used and nothing runs.")
 
 
 class MeasuringOptions(RunOptions, total=False):

@@ -246,9 +246,9 @@ def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
     searched = sum(line.n_searched >= least for line in lines)
     rule = (
         f"A step is a change of level that a permutation test of ranks finds; it takes {least} comparable runs or more."
-        f" At each look, a line without any gets one with a probability of {100 * alpha:g} % at most, if its runs"
-        " scatter independently: a slow drift, or a machine that is slower for a few runs, looks like a step. Of"
-        " lines of 60 runs, 6 % show one where neighbouring runs correlate by 0.2, and 37 % where they do by 0.5."
+        f" False-alarm rate: at most {100 * alpha:g} % per line and look, if its runs scatter independently. A slow"
+        " drift, or a machine that is slower for a few runs, looks like a step: of lines of 60 runs, 6 % show one"
+        " where neighboring runs correlate by 0.2, and 37 % where they correlate by 0.5."
     )
     if searched > 1:
         chance = f"of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance"

@@ -156,7 +156,7 @@ class PlannedParity(PlannedRun):
         """What would be done with each row."""
         kept = [f"{spec_of(row)} {row.backend}: kept" for row in planned.kept]
         absent = [f"{spec_of(row)} {row.backend}: {row.status.value}: {row.message}" for row in planned.absent]
-        return replace(cls.of(planned.plan, settings), known=(*kept, *absent))
+        return replace(cls.of(planned.plan, continuing(settings, planned.plan)), known=(*kept, *absent))
 
     @property
     def exit_code(self) -> int:

@@ -86,6 +86,8 @@ class ReportRequest(Settings, Tolerant, Request):
         if self.track and self.suite is None:
             way = "'boosters-eval track RUN --to'" if is_typed() else "track_run()"
             raise ConfigError(f"Use either {named('track')} or an earlier run, not both: {way} sends that.")
+        if self.suite is None:
+            self.refuse_settings("seeds", "libraries")
 
 
 class FiguresRequest(InHome, Request):

@@ -224,12 +224,12 @@ class _Contest:
         pairs = [self.pairs[name] for name in names]
         sizes = [size for name in names if (size := self._size(name, self.pairs[name])) is not None]
         text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
-        text += f" on {_splits([pair.n for pair in pairs])}"
-        now = self._detectable(pairs)
-        known = (
-            self._reason(pairs) if now is None else f", which reliably show only differences of {_share(now)} or more"
-        )
-        return f"{text}{known}{self._advice(pairs, now)}"
+        splits, now = _splits([pair.n for pair in pairs]), self._detectable(pairs)
+        if now is None:
+            text += f" on {splits}{self._reason(pairs)}"
+        else:
+            text += f": {splits} can only detect gaps above about {_share(now)}"
+        return text + self._advice(pairs, now)
 
     @staticmethod
     def _reason(pairs: Sequence[PairVerdict]) -> str:
@@ -248,11 +248,11 @@ class _Contest:
             return ""
         how, then = self.more.said(seeds), self._detectable(pairs, seeds * max(self.more.folds, 1))
         if now is None or then is None:
-            return f"; {how} may show one"
+            return f"; {how} may detect one"
         return (
-            f"; even {how} would show only {_share(then)}"
+            f"; even {how} would detect only {_share(then)}"
             if then > _HARDLY * now
-            else f"; {how} would show {_share(then)}"
+            else f"; {how} would detect {_share(then)}"
         )
 
     def _detectable(self, pairs: Sequence[PairVerdict], splits: int | None = None) -> float | None:
