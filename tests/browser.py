@@ -130,10 +130,10 @@ def faults_on_paper(page):
 
 
 def contrast(first, second):
-    """The contrast of two colours by WCAG; text needs 4.5."""
+    """The contrast of two colors by WCAG; text needs 4.5."""
 
-    def luminance(colour):
-        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    def luminance(color):
+        digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
         parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

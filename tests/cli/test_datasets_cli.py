@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from boosters_eval.cli.app import run
-from boosters_eval.datasets import DATASETS, materialise
+from boosters_eval.datasets import DATASETS, materialize
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def test_show_plots_numbers_in_ten_bins_that_hold_every_row(capsys):
     assert len(counts) == 10
     assert sum(counts) == shown["rows"] == 20640
     assert shown["target"]["mean"] == pytest.approx(2.068558, abs=5e-7)
-    assert shown["digest"] == materialise(DATASETS["california"]).digest
+    assert shown["digest"] == materialize(DATASETS["california"]).digest
 
 
 def test_show_names_categories_missing_values_and_queries(capsys):

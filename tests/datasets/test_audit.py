@@ -23,7 +23,7 @@ def a_frame(rows=200, seed=1, **columns):
     usual = {
         "height": rng.standard_normal(rows),
         "weight": rng.standard_normal(rows),
-        "colour": rng.choice(["red", "green", "blue"], rows),
+        "color": rng.choice(["red", "green", "blue"], rows),
     }
     made = {name: make(rng, rows) if callable(make) else make for name, make in columns.items()}
     target = {} if "y" in columns else {"y": usual["height"] + rng.standard_normal(rows)}
@@ -54,7 +54,7 @@ def shuffled(rng, rows):
 def test_nothing_is_found_in_a_plain_table():
     audit = audited(a_frame(), name="plain", reason="200 distinct values")
     assert audit.findings == ()
-    assert audit.by_role() == {"target": ["y"], "numeric": ["height", "weight"], "categorical": ["colour"]}
+    assert audit.by_role() == {"target": ["y"], "numeric": ["height", "weight"], "categorical": ["color"]}
     assert (audit.rows, audit.n_columns, audit.sampled) == (200, 3, None)
     assert str(audit) == ("plain: regression (200 distinct values), 200 rows, 3 columns (2 numeric, 1 categorical)")
     assert repr(audit) == "DataAudit('plain', 200 rows: nothing suspicious)"
@@ -264,11 +264,14 @@ def test_an_option_has_the_whole_name_as_it_is_typed():
 def test_copies_of_rows_are_counted_with_and_without_the_target_whatever_their_ids():
     frame = a_frame(200)
     frame.loc[180:189] = frame.loc[0:9].to_numpy()
-    frame.loc[190:199, ["height", "weight", "colour"]] = frame.loc[0:9, ["height", "weight", "colour"]].to_numpy()
+    frame.loc[190:199, ["height", "weight", "color"]] = frame.loc[0:9, ["height", "weight", "color"]].to_numpy()
     frame = frame.astype({"height": float, "weight": float, "y": float})
     finding = only(audited(frame))
     assert (finding.kind, finding.severe) == ("duplicate-rows", True)
-    assert "10 of 200 rows (5.0%) repeat an earlier row, and 20 (10.0%) do but for the target" in finding.text
+    assert (
+        "10 of 200 rows (5.0%) repeat an earlier row, and 20 rows (10.0%) are identical except for the target"
+        in finding.text
+    )
     assert kinds(audited(frame.assign(id=np.arange(200)))) == [("duplicate-rows", None), ("id", "id")]
 
 

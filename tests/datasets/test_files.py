@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from boosters_eval.core.errors import ConfigError, DatasetError, UnknownNameError
-from boosters_eval.datasets import checks, materialise, open_stored, resolve_dataset
+from boosters_eval.datasets import checks, materialize, open_stored, resolve_dataset
 from boosters_eval.metrics.task import Task
 
 N = 60
@@ -31,19 +31,19 @@ def write(tmp_path, cache):
 
 
 def loaded(config):
-    return open_stored(materialise(config).path)
+    return open_stored(materialize(config).path)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "data.parquet"])
 def test_a_file_becomes_a_data_set(write, name):
-    config = resolve_dataset(write(name, colour=["red", "blue", None] * 20, target=np.arange(N) / 7))
+    config = resolve_dataset(write(name, color=["red", "blue", None] * 20, target=np.arange(N) / 7))
     assert config.name == "data.target"
     assert config.task is Task.REGRESSION
-    assert config.description == "task inferred: regression (60 distinct values in 'target'); categorical: colour"
+    assert config.description == "task inferred: regression (60 distinct values in 'target'); categorical: color"
     table = loaded(config)
-    assert table.feature_names == ("a", "colour")
+    assert table.feature_names == ("a", "color")
     assert table.categorical == (1,)
-    assert table.category_names == {"colour": ["blue", "red"]}
+    assert table.category_names == {"color": ["blue", "red"]}
     assert table.x[:2, 1].tolist() == [1, 0]
     assert np.isnan(table.x[2, 1])
     assert table.y == pytest.approx(np.arange(N) / 7)
@@ -92,8 +92,8 @@ def test_ranking_takes_its_queries_from_the_column_qid(write):
 
 
 def test_a_changed_file_is_read_anew(write):
-    first = materialise(resolve_dataset(write(target=np.arange(N))))
-    second = materialise(resolve_dataset(write(target=np.arange(N) * 2)))
+    first = materialize(resolve_dataset(write(target=np.arange(N))))
+    second = materialize(resolve_dataset(write(target=np.arange(N) * 2)))
     assert first.digest != second.digest
 
 
@@ -204,14 +204,14 @@ def test_an_infinite_value_is_found_in_the_column_of_the_user(write):
 
 def test_two_classes_are_no_multiclass_task(write):
     with pytest.raises(DatasetError, match="has 2 classes: its task is binary"):
-        materialise(resolve_dataset(write(target=["a", "b"] * 30), Task.MULTICLASS))
+        materialize(resolve_dataset(write(target=["a", "b"] * 30), Task.MULTICLASS))
 
 
 def test_grades_beyond_what_the_libraries_take(write):
     ids = np.arange(N) // 10
     with pytest.raises(DatasetError, match=r"must be at most 30: a gain is 2\*\*grade. Got 31 instead"):
-        materialise(resolve_dataset(write(qid=ids, target=np.arange(N) % 32), Task.RANKING))
-    assert materialise(resolve_dataset(write(qid=ids, target=np.arange(N) % 31), Task.RANKING)).n_groups == 6
+        materialize(resolve_dataset(write(qid=ids, target=np.arange(N) % 32), Task.RANKING))
+    assert materialize(resolve_dataset(write(qid=ids, target=np.arange(N) % 31), Task.RANKING)).n_groups == 6
 
 
 def test_a_column_of_free_text_is_no_category(tmp_path, cache):

@@ -17,14 +17,14 @@ from boosters_eval import (
     prepare_comparison,
 )
 from boosters_eval.cli.app import run
-from boosters_eval.datasets import checks, materialise, open_stored, reading, resolve_dataset
+from boosters_eval.datasets import checks, materialize, open_stored, reading, resolve_dataset
 from boosters_eval.datasets.dialect import SEPARATORS
 from boosters_eval.datasets.files import config_from_file, config_from_frame
 from boosters_eval.datasets.numerals import parse_numerals
 from boosters_eval.metrics.task import Task
 
 N = 40
-PLAIN = "i,f,colour,flag,big,sci,quoted,mix,target\n" + "".join(
+PLAIN = "i,f,color,flag,big,sci,quoted,mix,target\n" + "".join(
     f"{i},{i / 7!r},{['red', 'blue', ''][i % 3]},{i % 2 == 0},{i * 10**6},{'NA' if i % 9 == 0 else f'{i}e-3'},"
     f"{chr(34) + 'a, b' + chr(34) if i % 4 else 'c'},{['x1', '7', 'y'][i % 3]},{i * i / 3}\n"
     for i in range(60)
@@ -50,12 +50,12 @@ def frame():
 
 
 def loaded(config):
-    return open_stored(materialise(config).path)
+    return open_stored(materialize(config).path)
 
 
 def test_a_plain_file_is_the_table_that_it_always_was(place):
     (place / "plain.csv").write_text(PLAIN)
-    digests = {name: materialise(resolve_dataset(f"plain.csv:{name}")).digest[:12] for name in ("target", "mix")}
+    digests = {name: materialize(resolve_dataset(f"plain.csv:{name}")).digest[:12] for name in ("target", "mix")}
     assert digests == {"target": "6d46b84e7996", "mix": "7e353afdb66d"}
 
 
@@ -74,7 +74,7 @@ def test_settings_say_what_the_columns_of_a_frame_are(place):
 def test_a_polars_frame_is_the_same_data_as_a_pandas_one(place):
     settings = DataSettings(drop=("id", "when"), numeric=("price",), drop_missing_target=True)
     digests = {
-        materialise(config_from_frame(each, "y", settings=settings)).digest
+        materialize(config_from_frame(each, "y", settings=settings)).digest
         for each in (frame(), pl.from_pandas(frame()))
     }
     assert len(digests) == 1
@@ -285,7 +285,7 @@ class TestSidecar:
         return place / "d.csv.yaml"
 
     def test_init_keeps_what_was_found_and_the_data_stays_the_same(self, data, capsys):
-        before = materialise(resolve_dataset("d.csv:y", settings=DataSettings(drop="id")))
+        before = materialize(resolve_dataset("d.csv:y", settings=DataSettings(drop="id")))
         assert run(["datasets", "init", "d.csv:y", "--drop", "id"]) == 0
         assert "Wrote d.csv.yaml" in capsys.readouterr().err
         content = data.read_text().splitlines()
@@ -300,7 +300,7 @@ class TestSidecar:
             "drop:",
         ]
         config = resolve_dataset("d.csv")
-        assert materialise(config).digest == before.digest
+        assert materialize(config).digest == before.digest
         assert config.notes[0].startswith("d.csv.yaml is used: drop id, categorical kind, date when, sep ';'")
 
     def test_init_does_not_overwrite_unless_forced(self, data, capsys):

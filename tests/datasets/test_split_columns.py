@@ -7,7 +7,7 @@ import pytest
 import factories
 import tiny
 from boosters_eval.core.errors import DatasetError
-from boosters_eval.datasets import Table, materialise, open_stored
+from boosters_eval.datasets import Table, materialize, open_stored
 from boosters_eval.datasets.config import DataSettings
 from boosters_eval.datasets.files import config_from_frame
 from boosters_eval.metrics.task import Task
@@ -24,7 +24,7 @@ def _cache(cache):
 
 
 def stored(result, split_by, task=Task.REGRESSION, **facts):
-    return open_stored(materialise(factories.dataset("mine", task, result, split_by=split_by, **facts)).path)
+    return open_stored(materialize(factories.dataset("mine", task, result, split_by=split_by, **facts)).path)
 
 
 def frame_of(**columns):
@@ -33,7 +33,7 @@ def frame_of(**columns):
 
 def from_frame(split, settings=None, **columns):
     config = config_from_frame(frame_of(**columns), "target", split=split, settings=settings)
-    return config, open_stored(materialise(config).path)
+    return config, open_stored(materialize(config).path)
 
 
 def test_a_feature_that_rows_are_split_by_is_no_feature_any_more():
@@ -144,4 +144,4 @@ def test_a_subsample_keeps_the_column():
 
 
 def test_the_digest_of_a_table_without_the_column_is_as_it_always_was():
-    assert materialise(tiny.TINY).digest.startswith("2a1bdb68ebd8804e00be02ba")
+    assert materialize(tiny.TINY).digest.startswith("2a1bdb68ebd8804e00be02ba")

@@ -14,7 +14,7 @@ import pytest
 
 import factories
 from boosters_eval.core.errors import BoostersEvalWarning, DatasetError, UnknownNameError
-from boosters_eval.datasets import DATASETS, Table, materialise, open_stored, store
+from boosters_eval.datasets import DATASETS, Table, materialize, open_stored, store
 from boosters_eval.metrics.task import Task
 
 RNG = np.random.default_rng(0)
@@ -43,7 +43,7 @@ def counted(result, recipe):
 def test_arrays_are_memory_mapped_and_typed(cache):
     groups = np.repeat([1, 2, 3, 4], 10)
     config = config_of(table_of(y=np.arange(40) % 5, groups=groups, weights=np.ones(40)), Task.RANKING)
-    stored = materialise(config)
+    stored = materialize(config)
     table = open_stored(stored.path)
     assert isinstance(table.x, np.memmap)
     assert (table.x.dtype, table.y.dtype, table.groups.dtype, table.weights.dtype) == (
@@ -60,10 +60,10 @@ def test_arrays_are_memory_mapped_and_typed(cache):
 
 def test_a_recipe_is_found_again_without_its_loader_in_another_process(cache):
     code = (
-        "import sys, json; from boosters_eval.datasets import DATASETS, materialise; "
+        "import sys, json; from boosters_eval.datasets import DATASETS, materialize; "
         "config = DATASETS['breast_cancer']; "
         "broken = config.replace(loader=lambda: 1 / 0) if len(sys.argv) > 1 else config; "
-        "print(json.dumps([materialise(broken).digest, [m for m in ('sklearn', 'pandas') if m in sys.modules]]))"
+        "print(json.dumps([materialize(broken).digest, [m for m in ('sklearn', 'pandas') if m in sys.modules]]))"
     )
     first = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     second = subprocess.run([sys.executable, "-c", code, "broken"], capture_output=True, text=True, check=True)
@@ -76,32 +76,32 @@ def test_the_most_categories_of_a_column_are_known_without_the_missing_ones(cach
     x[:, 0] = np.arange(40) % 7 * 100
     x[:, 1] = np.arange(40) % 5
     x[::9, 0] = np.nan
-    assert materialise(config_of(table_of(x=x, categorical=(0, 1)))).max_categories == 7
-    assert materialise(config_of(table_of(x=x))).max_categories == 0
+    assert materialize(config_of(table_of(x=x, categorical=(0, 1)))).max_categories == 7
+    assert materialize(config_of(table_of(x=x))).max_categories == 0
 
 
 def test_another_recipe_or_subsample_runs_the_loader_again(cache):
     config, calls = counted((X, Y), "1")
-    digest = materialise(config).digest
-    assert materialise(config.replace(recipe="2")).digest == digest
-    assert materialise(config.replace(subsample=20)).n_samples == 20
+    digest = materialize(config).digest
+    assert materialize(config.replace(recipe="2")).digest == digest
+    assert materialize(config.replace(subsample=20)).n_samples == 20
     assert len(calls) == 3
 
 
 def test_without_a_recipe_the_loader_runs_once_a_process_and_content_is_the_key(cache):
     config, calls = counted((X, Y), None)
-    first = materialise(config)
-    assert materialise(config) is first
+    first = materialize(config)
+    assert materialize(config) is first
     other, _ = counted((X, Y + 1), None)
-    assert materialise(other).digest != first.digest
+    assert materialize(other).digest != first.digest
     same, more = counted((X, Y), None)
-    assert materialise(same).path == first.path
+    assert materialize(same).path == first.path
     assert (len(calls), len(more)) == (1, 1)
 
 
 def test_the_digest_covers_values_names_and_the_task(cache):
     digests = {
-        materialise(config).digest
+        materialize(config).digest
         for config in (
             config_of((X, Y)),
             config_of((X, Y), feature_names=("a", "b", "c")),
@@ -144,12 +144,12 @@ def flip(path, position=-1):
 )
 def test_a_damaged_entry_is_detected_and_rebuilt(cache, damage):
     config, calls = counted((X, Y), "1")
-    stored = materialise(config)
+    stored = materialize(config)
     damage(stored.path)
     with pytest.raises(DatasetError, match="damaged"):
         open_stored(stored.path)
     with pytest.warns(BoostersEvalWarning, match="is damaged: it is thrown away and made again"):
-        assert materialise(config) == stored
+        assert materialize(config) == stored
     assert np.array_equal(open_stored(stored.path).y, Y)
     assert len(calls) == 2
     assert sorted(entry.name for entry in stored.path.parent.iterdir()) == [stored.path.name]
@@ -158,11 +158,11 @@ def test_a_damaged_entry_is_detected_and_rebuilt(cache, damage):
 @pytest.mark.parametrize("content", [b"", b"../../etc", b"\xff" * 64, b"0" * 64])
 def test_a_recipe_file_that_is_not_a_digest_is_not_followed(cache, content):
     config, calls = counted((X, Y), "1")
-    stored = materialise(config)
+    stored = materialize(config)
     [recipe] = (cache / "recipes").iterdir()
     recipe.write_bytes(content)
     store._DONE.clear()
-    assert materialise(config) == stored
+    assert materialize(config) == stored
     assert len(calls) == 2
 
 
@@ -171,7 +171,7 @@ def test_rows_of_a_data_set_that_nobody_has_any_more_are_given_back(cache):
     rows = weakref.ref(x)
     config, calls = counted((x, Y), None)
     del x
-    assert materialise(config) == materialise(config)
+    assert materialize(config) == materialize(config)
     assert len(calls) == 1
     known = len(store._DONE)
     del config
@@ -191,13 +191,13 @@ def test_a_loader_to_which_nothing_may_refer_weakly_is_called_once_as_well(cache
     loader = Loader()
     loader.calls = 0
     config = factories.dataset("mine", loader=loader)
-    assert materialise(config) == materialise(config)
+    assert materialize(config) == materialize(config)
     assert loader.calls == 1
 
 
 def test_names_are_never_paths(cache, tmp_path):
     config = factories.dataset("../../evil/name", data=(X, Y), recipe="1")
-    materialise(config)
+    materialize(config)
     assert not (tmp_path / "evil").exists()
     assert len(list((cache / "recipes").iterdir())) == 1
 
@@ -206,7 +206,7 @@ MANY = """
 import os, sys
 import numpy as np
 from boosters_eval import DatasetConfig, Task
-from boosters_eval.datasets import materialise, open_stored
+from boosters_eval.datasets import materialize, open_stored
 config = DatasetConfig(name="n", task=Task.REGRESSION, recipe="1",
                        loader=lambda: (np.arange(200_000.).reshape(-1, 4), np.arange(50_000.)))
 begin, write = os.pipe()
@@ -214,7 +214,7 @@ for _ in range(4):  # forks, for which everything is imported once and which all
     if os.fork() == 0:
         os.close(write)
         os.read(begin, 1)
-        stored = materialise(config)
+        stored = materialize(config)
         assert open_stored(stored.path).x[-1, -1] == 199_999
         os.write(1, f"{stored.digest}\\n".encode())
         os._exit(0)
@@ -233,7 +233,7 @@ def test_many_processes_at_once_make_one_whole_entry(cache):
 
 
 def test_a_table_that_another_process_finished_first_stays(cache, tmp_path):
-    stored = materialise(config_of((X, Y)))
+    stored = materialize(config_of((X, Y)))
     late = tmp_path / "late"
     late.mkdir()
     (late / "mark").touch()
@@ -246,7 +246,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()
     with pytest.raises(DatasetError, match=r"Cannot keep data set 'mine' in .*BOOSTERS_EVAL_CACHE"):
-        materialise(config_of((X, Y)), blocked)
+        materialize(config_of((X, Y)), blocked)
 
 
 def test_the_cache_is_the_platforms_unless_the_environment_names_one(monkeypatch):
@@ -261,7 +261,7 @@ def test_the_cache_is_the_platforms_unless_the_environment_names_one(monkeypatch
 def test_data_that_is_not_here_is_refused_with_its_reason(cache):
     config = config_of((X, Y), available=lambda: "Data set 'mine' is on holiday.")
     with pytest.raises(DatasetError, match="on holiday"):
-        materialise(config)
+        materialize(config)
 
 
 def test_a_subsample_keeps_every_column_aligned(cache):
@@ -270,7 +270,7 @@ def test_a_subsample_keeps_every_column_aligned(cache):
     table = Table(
         X, y, weights=np.arange(40) + 1.0, groups=groups, sensitive=np.arange(40) % 2, split=np.arange(40) % 2
     )
-    small = open_stored(materialise(config_of(table, Task.RANKING, subsample=22)).path)
+    small = open_stored(materialize(config_of(table, Task.RANKING, subsample=22)).path)
     assert len(small.y) == 20
     rows = (small.weights - 1).astype(int)
     assert np.array_equal(small.x, X[rows].astype(np.float32))
@@ -281,12 +281,12 @@ def test_a_subsample_keeps_every_column_aligned(cache):
 
 
 def test_a_subsample_of_more_rows_than_there_are_is_all_of_them(cache):
-    assert materialise(config_of((X, Y), subsample=100)).n_samples == 40
+    assert materialize(config_of((X, Y), subsample=100)).n_samples == 40
 
 
 def test_a_data_frame_keeps_its_names_and_categories(cache):
     frame = pd.DataFrame({"size": [1.5, None] * 10, "kind": ["b", "a", None, "c"] * 5, "ok": [True, False] * 10})
-    stored = materialise(config_of((frame, np.arange(20.0))))
+    stored = materialize(config_of((frame, np.arange(20.0))))
     table = open_stored(stored.path)
     assert stored.feature_names == ("size", "kind", "ok")
     assert stored.categorical == (1,)
@@ -299,7 +299,7 @@ def test_a_data_frame_keeps_its_names_and_categories(cache):
 
 def test_categorical_columns_may_be_declared_by_name(cache):
     x = np.column_stack([X[:, 0], np.arange(40) % 4])
-    stored = materialise(config_of((x, Y), feature_names=("a", "b"), categorical=("b",)))
+    stored = materialize(config_of((x, Y), feature_names=("a", "b"), categorical=("b",)))
     assert stored.categorical == (1,)
 
 
@@ -350,32 +350,32 @@ def bad(**parts):
 def test_what_is_wrong_with_data_is_told_in_one_sentence(cache, case, sentence):
     raw = case.pop("raw")
     with pytest.raises(DatasetError, match=sentence) as caught:
-        materialise(config_of(raw, case.pop("task", Task.REGRESSION), **case))
+        materialize(config_of(raw, case.pop("task", Task.REGRESSION), **case))
     assert "\n" not in str(caught.value)
 
 
 def test_more_than_two_to_the_31_cells_are_refused(cache):
     x = np.lib.stride_tricks.as_strided(np.zeros(1, dtype=np.float32), (2**16, 2**15 + 1), (0, 0))
     with pytest.raises(DatasetError, match=r"65536 x 32769 cells: more than 2\*\*31"):
-        materialise(config_of((x, np.arange(2**16))))
+        materialize(config_of((x, np.arange(2**16))))
 
 
 def test_a_loader_that_fails_is_named_with_its_error(cache):
     with pytest.raises(DatasetError, match="The loader of data set 'mine' failed: ZeroDivisionError: division by zero"):
-        materialise(factories.dataset("mine", loader=lambda: 1 / 0))
+        materialize(factories.dataset("mine", loader=lambda: 1 / 0))
     with pytest.raises(UnknownNameError):
-        materialise(factories.dataset("mine", loader=lambda: DATASETS["nothing"]))
+        materialize(factories.dataset("mine", loader=lambda: DATASETS["nothing"]))
 
 
 def test_files_in_the_cache_are_readable_by_others(cache):
-    stored = materialise(config_of((X, Y)))
+    stored = materialize(config_of((X, Y)))
     assert stored.path.stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.parametrize("content", ["/dev/zero", "/dev/full", "itself", "pipe"])
 def test_recipe_that_is_no_file_is_replaced(cache, content):
     config, calls = counted((X, Y), "1")
-    stored = materialise(config)
+    stored = materialize(config)
     (recipe,) = (stored.path.parents[1] / "recipes").iterdir()
     recipe.unlink()
     if content == "pipe":
@@ -384,6 +384,6 @@ def test_recipe_that_is_no_file_is_replaced(cache, content):
         recipe.symlink_to(recipe if content == "itself" else content)
     for _ in range(2):
         store._DONE.clear()
-        assert materialise(config) == stored
+        assert materialize(config) == stored
     assert len(calls) == 2
     assert recipe.read_text().strip() == stored.digest

@@ -11,7 +11,7 @@ from boosters_eval import BoostersEvalWarning, ConfigError, Mode, RunError, Sett
 from boosters_eval.engine import summaries
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import all_folders, check_name, find_run, load_verified
-from boosters_eval.engine.summaries import summarise
+from boosters_eval.engine.summaries import summarize
 from scripted import Scripted, failing, interrupted, made_run
 
 
@@ -141,13 +141,13 @@ def test_unfinished_attempt_hides_no_finished_one_from_whoever_is_shown_it(shell
 
 
 def test_summary_counts_what_is_done_failed_and_missing(shell, home):
-    finished = summarise(find_run(made_run(shell, "a", name="n").run_id))
+    finished = summarize(find_run(made_run(shell, "a", name="n").run_id))
     assert (finished.state, finished.done, finished.failed, finished.missing) == ("finished", 2, 0, 0)
     assert (finished.kind, finished.title, finished.facts.known_as, finished.attempts) == ("shell", "shells", "n", 1)
     assert finished.size > 500
-    open_ = summarise(find_run(interrupted(shell, "b").run_id))
+    open_ = summarize(find_run(interrupted(shell, "b").run_id))
     assert (open_.state, open_.done, open_.failed, open_.missing) == ("unfinished", 1, 0, 1)
-    failed = summarise(find_run(failing(shell, "c").run_id))
+    failed = summarize(find_run(failing(shell, "c").run_id))
     assert (failed.state, failed.done, failed.failed, failed.missing) == ("finished", 0, 2, 0)
 
 
@@ -155,7 +155,7 @@ def test_cell_that_failed_and_ran_again_counts_once(shell, home):
     plan = interrupted(shell, "a", answer="failure")
     with pytest.raises(RunError):
         execute(plan, Scripted(shell, stop_after=1), mode=Mode.RERUN_FAILED)
-    found = summarise(find_run(plan.run_id))
+    found = summarize(find_run(plan.run_id))
     assert (found.done, found.failed, found.missing) == (1, 0, 1)
 
 
@@ -163,19 +163,19 @@ def test_older_runs_that_did_not_record_their_cells_are_counted_from_the_plan(sh
     plan = interrupted(shell, "a")
     journal = find_run(plan.run_id).journal_path(1)
     journal.write_bytes(journal.read_bytes().replace(b'"cells": 2, ', b""))
-    assert summarise(find_run(plan.run_id)).missing == 1
+    assert summarize(find_run(plan.run_id)).missing == 1
 
 
 @pytest.mark.parametrize(
     ("file", "content"), [("environment.json", "{"), ("plan.json", "nothing"), ("journal.jsonl", None)]
 )
-def test_damaged_run_is_summarised_as_such(shell, home, file, content):
+def test_damaged_run_is_summarized_as_such(shell, home, file, content):
     path = home / "runs" / made_run(shell, "a").run_id / file
     if content is None:
         path.unlink()
     else:
         path.write_text(content)
-    [found] = map(summarise, all_folders())
+    [found] = map(summarize, all_folders())
     assert found.state == "unreadable"
     assert found.fault
     assert found.size > 0
@@ -184,7 +184,7 @@ def test_damaged_run_is_summarised_as_such(shell, home, file, content):
 def test_folder_without_an_attempt_and_a_stray_file_are_not_hidden(shell, home):
     (home / "runs" / "empty").mkdir(parents=True)
     (home / "runs" / "stray").touch()
-    states = {found.run_id: found.state for found in map(summarise, all_folders())}
+    states = {found.run_id: found.state for found in map(summarize, all_folders())}
     assert states == {"empty": "not begun", "stray": "unreadable"}
 
 
@@ -192,7 +192,7 @@ def test_run_that_is_being_executed_is_seen_without_disturbing_it(shell, home):
     folder = RunFolder(home / "runs" / interrupted(shell, "a").run_id)
     assert not summaries.is_running(folder.path)
     journal, _ = folder.open(new=False)
-    assert summarise(folder).state == "running"
+    assert summarize(folder).state == "running"
     journal.close()
     assert not summaries.is_running(folder.path)
     (folder.path / "lock").unlink()

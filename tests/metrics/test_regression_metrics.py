@@ -104,7 +104,7 @@ def test_rmse_is_not_pooled_over_outputs():
     assert get("rmse").compute(p, y) == 5.5
 
 
-def test_constant_labels_are_recognised_in_spite_of_rounding():
+def test_constant_labels_are_recognized_in_spite_of_rounding():
     y = np.full(6, 0.7)  # its mean is another number
     assert get("r2").compute(y, y) == 1.0
     assert get("r2").compute(y + 0.1, y) == 0.0

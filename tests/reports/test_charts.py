@@ -168,7 +168,7 @@ def test_long_names_are_above_their_rows_and_keep_both_ends():
     assert cut.endswith("last")
 
 
-def test_more_than_eight_competitors_differ_in_colour_or_shape():
+def test_more_than_eight_competitors_differ_in_color_or_shape():
     marks = {re.sub(r'points="[^"]*"', str(marker(0, 0, i, 5).count(",")), marker(0, 0, i, 5)) for i in range(8)}
     assert len(marks) == 8
     drawn = [marker(0, 0, index, 5) for index in range(16)]

@@ -98,5 +98,5 @@ def test_the_largest_and_smallest_numbers_have_a_mean_and_a_deviation():
     ("value", "shown"),
     [(105117.0, "105117"), (20150101.0, "20150101"), (-3.0, "-3"), (0.1, "0.1"), (37.880001, "37.88"), (1e20, "1e+20")],
 )
-def test_a_value_of_the_data_keeps_the_digits_by_which_it_is_recognised(value, shown):
+def test_a_value_of_the_data_keeps_the_digits_by_which_it_is_recognized(value, shown):
     assert as_given(value) == shown

@@ -46,7 +46,7 @@ def test_each_shape_is_drawn(element, expected):
     assert expected in drawn(element)
 
 
-def test_what_has_neither_colour_nor_line_is_left_out():
+def test_what_has_neither_color_nor_line_is_left_out():
     assert drawn('<circle cx="1" cy="1" r="1" fill="none"/>') == ""
 
 

@@ -93,7 +93,7 @@ def test_an_ordinary_cell_without_text_is_a_dash():
     assert "| me  | \u2013   |" in render_markdown(Report((table,)))
 
 
-def test_a_status_has_a_colour_where_the_terminal_has_colours(paper):
+def test_a_status_has_a_color_where_the_terminal_has_colors(paper):
     text = printed(paper, force_terminal=True, color_system="standard")
     assert "\x1b[1;31m0.931 (fail)" in text
     assert "\x1b[33m0.902 (warn)" in text

@@ -190,7 +190,7 @@ def test_with_a_device_the_build_must_have_code_for_it(a_device, monkeypatch, li
 
 
 @pytest.mark.parametrize(("library", "usable"), [("xgboost", False), ("lightgbm", False), ("catboost", True)])
-def test_installed_builds_are_recognised_by_their_files(a_device, library, usable):
+def test_installed_builds_are_recognized_by_their_files(a_device, library, usable):
     if RUNNERS[library].missing():
         pytest.skip("not installed")
     assert (device_fault(RUNNERS[library], Device.CUDA) is None) == usable

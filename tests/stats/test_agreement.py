@@ -129,7 +129,7 @@ def taus(values):
     return {Repeat(s): Observation(v, f"split{s}", 800, 200) for s, v in enumerate(values)}
 
 
-def test_the_interval_is_never_surer_than_one_exchange_of_neighbours_in_one_split():
+def test_the_interval_is_never_surer_than_one_exchange_of_neighbors_in_one_split():
     low, high = tau_interval(taus([1.0] * 5), 8)
     assert high == 1
     assert low == pytest.approx(1 - tau_step(8) / np.sqrt(5) * 2.7764 * np.sqrt(1 / 5 + 5 / 4), abs=1e-3)
@@ -265,7 +265,7 @@ def test_libraries_that_differ_as_seeds_do_are_hardly_ever_said_to_agree_less(co
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_libraries_that_differ_more_are_hardly_ever_said_to_agree_as_much(seeds, simulated):
     population, repetitions = Population(8, 0.3, np.random.default_rng(seeds)), 400
-    bias = np.where(np.arange(8) % 2, 1.3, 1.0)  # three pairs of neighbours change places
+    bias = np.where(np.arange(8) % 2, 1.3, 1.0)  # three pairs of neighbors change places
     readings, short = zip(*(judged(population, seeds, bias) for _ in range(repetitions)), strict=True)
     assert np.mean(short) > MARGIN
     claim = f"8 features, {seeds} splits, libraries that differ by more than the margin: as much as with themselves"

@@ -103,12 +103,12 @@ def test_a_change_that_was_taken_back_is_found(length, simulated):
 
 
 @pytest.mark.parametrize(("rho", "said"), [(0.2, 0.06), (0.5, 0.37), (0.8, 0.9)])
-def test_runs_that_resemble_their_neighbours_are_taken_for_steps(rho, said, simulated):
+def test_runs_that_resemble_their_neighbors_are_taken_for_steps(rho, said, simulated):
     """What the rule does not promise: the page and the documentation say it, so it is measured."""
     rng = np.random.default_rng(int(10 * rho))
     repetitions = REPETITIONS // 2
     found = sum(bool(find_steps(correlated(rho)(rng, 60))) for _ in range(repetitions))
-    rate = simulated(SECTION, f"no step, neighbours correlate by {rho}, 60 runs: any step", found, repetitions, "none")
+    rate = simulated(SECTION, f"no step, neighbors correlate by {rho}, 60 runs: any step", found, repetitions, "none")
     assert rate == pytest.approx(said, abs=3 * (said * (1 - said) / repetitions) ** 0.5)
 
 

@@ -50,7 +50,7 @@ def test_a_change_that_was_taken_back_is_two_steps(length):
 
 @pytest.mark.parametrize(("before", "above", "back"), [(10, 6, 3), (20, 4, 3), (30, 4, 4)])
 def test_a_step_back_that_the_runs_around_it_do_not_show_yet_is_not_told(before, above, back):
-    """Both are found together, but the second must also hold between its neighbours."""
+    """Both are found together, but the second must also hold between its neighbors."""
     assert places([0.0] * before + [1.0] * above + [0.0] * back) == [before]
     assert places([0.0] * before + [1.0] * above + [0.0] * (back + 20)) == [before, before + above]
 

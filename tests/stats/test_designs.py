@@ -52,7 +52,7 @@ def test_windows_are_tested_in_the_order_of_time_whatever_the_order_of_the_resul
     assert mean_interval(turned["a"]) == mean_interval(observations["a"])
 
 
-def test_neighbouring_windows_that_are_alike_widen_the_interval():
+def test_neighboring_windows_that_are_alike_widen_the_interval():
     steps = np.array([1.0, 1.1, 1.2, 1.3, 1.4, 0.6, 0.7, 0.8, 0.9, 1.0])
     ordered = inference.Design(ordered=True)
     alike = inference.paired(np.sort(steps), overlap=0.05, design=ordered)

@@ -343,7 +343,7 @@ class _CallError(Exception):
 
 
 async def _started_here(workers: int) -> Any:
-    """A cluster for a try, whose processes end with this one."""
+    """A local cluster, whose processes end with this one."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker of one imports the script
         raise ConfigError(_GUARD)
     try:

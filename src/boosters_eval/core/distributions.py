@@ -21,14 +21,14 @@ def find_distribution(name: str) -> Distribution | None:
         return None
 
 
-def normalised(name: str) -> str:
+def normalized(name: str) -> str:
     """A distribution's name as its files spell it, so that two spellings of one name are equal."""
     return re.sub(r"[-_.]+", "_", name).lower()
 
 
 def distributions_in(folders: Sequence[str]) -> dict[str, Distribution]:
-    """What is installed in these folders alone, by normalised name."""
-    return {normalised(found.name): found for found in distributions(path=list(folders)) if found.name}
+    """What is installed in these folders alone, by normalized name."""
+    return {normalized(found.name): found for found in distributions(path=list(folders)) if found.name}
 
 
 def installed_version(name: str) -> str | None:

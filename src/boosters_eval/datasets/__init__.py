@@ -11,14 +11,14 @@ from boosters_eval.datasets.table import Table
 
 if TYPE_CHECKING:
     from boosters_eval.datasets.splits import Split, hold_out_rows, official_split, split_rows
-    from boosters_eval.datasets.store import Stored, materialise, open_stored
+    from boosters_eval.datasets.store import Stored, materialize, open_stored
 
 # What needs numpy is found when it is used, so that listing data sets stays fast.
 _WHERE = {
     "Split": "splits",
     "Stored": "store",
     "hold_out_rows": "splits",
-    "materialise": "store",
+    "materialize": "store",
     "official_split": "splits",
     "open_stored": "store",
     "split_rows": "splits",
@@ -30,7 +30,7 @@ __all__ = [
     "Stored",
     "Table",
     "hold_out_rows",
-    "materialise",
+    "materialize",
     "official_split",
     "open_stored",
     "register_dataset",

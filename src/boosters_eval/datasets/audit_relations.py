@@ -70,7 +70,7 @@ def _correlated(columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, fl
     usable = [column for column in columns if len(column.counts) > 1]
     if len(usable) < 2:
         return
-    scaled = np.stack([_standardised(column) for column in usable])
+    scaled = np.stack([_standardized(column) for column in usable])
     found = scaled @ scaled.T
     missing = np.array([column.missing for column in usable])
     for second in range(1, len(usable)):
@@ -79,11 +79,11 @@ def _correlated(columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, fl
                 yield usable[first].name, usable[second].name, float(found[second, first])
 
 
-def _standardised(column: SampledColumn) -> NDArray[np.float64]:
+def _standardized(column: SampledColumn) -> NDArray[np.float64]:
     """Of mean 0 and length 1; a missing value is the mean."""
-    centred = np.where(np.isnan(column.numbers), 0.0, column.numbers - column.known.mean())
-    length = float(np.sqrt((centred**2).sum()))
-    return centred / (length or 1.0)
+    centered = np.where(np.isnan(column.numbers), 0.0, column.numbers - column.known.mean())
+    length = float(np.sqrt((centered**2).sum()))
+    return centered / (length or 1.0)
 
 
 def repeated_rows(columns: Sequence[SampledColumn], y: NDArray[np.float64]) -> tuple[int, int] | None:

@@ -58,7 +58,7 @@ class DatasetConfig(Model):
     subsample: Annotated[int, Ge(1)] | None = None
     description: str = ""
     source: str = ""
-    licence: str = ""
+    license: str = ""
     categorical: tuple[str | int, ...] = ()  # names or positions of categorical columns
     feature_names: tuple[str, ...] = ()
     has_missing: bool | None = None

@@ -1,4 +1,4 @@
-"""Dates: how they are recognised in texts, and the numbers that a model is given instead."""
+"""Dates: how they are recognized in texts, and the numbers that a model is given instead."""
 
 from __future__ import annotations
 

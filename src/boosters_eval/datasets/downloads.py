@@ -73,8 +73,8 @@ def _wine_quality(archive: Path) -> Table:
     import pandas as pd  # noqa: PLC0415 (see _csv)
 
     parts = [
-        _csv(archive, f"{_COMMON}/winequality_{colour}/winequality-{colour}.csv", ";").assign(white=white)
-        for white, colour in enumerate(("red", "white"))
+        _csv(archive, f"{_COMMON}/winequality_{color}/winequality-{color}.csv", ";").assign(white=white)
+        for white, color in enumerate(("red", "white"))
     ]
     return _table(pd.concat(parts), "quality")
 

@@ -136,7 +136,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
         quantiles=DEFAULT_QUANTILES if found.task is Task.QUANTILE else (),
         description="; ".join(said),
         source=source,
-        licence="the user's own",
+        license="the user's own",
         notes=found.notes,
         split_by=f"{found.split.kind}:{found.split.column}" if found.split else None,
         audit=found.audit.replace(dataset=safe, reading=found.reading.text if found.reading else ""),

@@ -100,7 +100,7 @@ def problem_configs() -> list[DatasetConfig]:
             n_features=problem.shape[1],
             description=f"generated: {SIGNALS[problem.signal]}; {DIFFICULTIES[problem.difficulty]}",
             source="generated",
-            licence="none needed",
+            license="none needed",
             categorical=problem.categorical,
             has_missing=problem.difficulty == "missing",
             recipe=f"problem-{_REVISION}",

@@ -79,7 +79,7 @@ class Stored:
 _DONE: dict[tuple[Any, ...], tuple[Callable[[], Any], Stored]] = {}
 
 
-def materialise(config: DatasetConfig, cache_dir: Path | None = None) -> Stored:
+def materialize(config: DatasetConfig, cache_dir: Path | None = None) -> Stored:
     """The data set in the cache; its loader is called only if it is not there yet."""
     root = cache_dir or cache_root()
     key = (str(root), id(config.loader), _declared(config))

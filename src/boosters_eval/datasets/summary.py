@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.datasets.audit_store import audit_of
-from boosters_eval.datasets.store import materialise, open_stored
+from boosters_eval.datasets.store import materialize, open_stored
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class DatasetSummary:
     audit: DataAudit
 
 
-def summarise(config: DatasetConfig) -> DatasetSummary:
+def summarize(config: DatasetConfig) -> DatasetSummary:
     """Load the data set (from the cache where possible) and describe it."""
-    stored = materialise(config)
+    stored = materialize(config)
     table = open_stored(stored.path)
     names = stored.feature_names or tuple(f"column {i}" for i in range(stored.n_features))
     facts = {
@@ -60,7 +60,7 @@ def summarise(config: DatasetConfig) -> DatasetSummary:
         "target": _target_facts(config.task, table),
         "description": config.description,
         "source": config.source,
-        "licence": config.licence,
+        "license": config.license,
         "digest": stored.digest,
         "kept in": str(stored.path),
     }

@@ -56,9 +56,9 @@ class AdaptiveTiming:
     @property
     def reported_ms(self) -> float:
         """The time that is reported."""
-        return self.summarised(self.samples_ns) / 1e6
+        return self.summarized(self.samples_ns) / 1e6
 
-    def summarised(self, samples_ns: Sequence[int]) -> float:
+    def summarized(self, samples_ns: Sequence[int]) -> float:
         """A part of what was timed, summed up as the whole is."""
         scored = samples_ns[1:] or samples_ns
         if self.statistic == "mean":
@@ -85,9 +85,9 @@ class FixedTiming:
     @property
     def reported_ms(self) -> float:
         """The median."""
-        return self.summarised(self.samples_ns) / 1e6
+        return self.summarized(self.samples_ns) / 1e6
 
-    def summarised(self, samples_ns: Sequence[int]) -> float:
+    def summarized(self, samples_ns: Sequence[int]) -> float:
         """The median of a part of what was timed."""
         return median(samples_ns)
 

@@ -48,7 +48,7 @@ class RunSummary:
     written: float = 0.0  # when it was last written to
 
 
-def summarise(folder: RunFolder) -> RunSummary:
+def summarize(folder: RunFolder) -> RunSummary:
     """The summary of a run. Whatever cannot be read is its fault, never the end of the listing."""
     known: dict[str, Any] = {"run_id": folder.run_id, "path": folder.path}
     try:

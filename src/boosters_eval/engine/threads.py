@@ -22,7 +22,7 @@ _VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# A spinning thread blocks its neighbour's core: a fit of 50 ms was seen to take 15.8 s.
+# A spinning thread blocks its neighbor's core: a fit of 50 ms was seen to take 15.8 s.
 WAIT_POLICY = "PASSIVE"
 _MIN_SAMPLES = 25  # a quarter of a second
 _WINDOW = 5  # looks over which CPU time is added up

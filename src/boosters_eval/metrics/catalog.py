@@ -303,7 +303,7 @@ _BUILTIN = (
     ),
     MetricInfo(
         "ndcg",
-        "normalised discounted cumulative gain at rank k, ties averaged",
+        "normalized discounted cumulative gain at rank k, ties averaged",
         _HIGHER,
         _RANKING,
         "ranking:ndcg",

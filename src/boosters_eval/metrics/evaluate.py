@@ -34,7 +34,7 @@ def evaluate(metric: Metric, predictions: Any, labels: Any, weights: Any, groups
     module, _, function = implementation.partition(":")
     with np.errstate(all="ignore"):  # what is not finite is found below
         values = getattr(import_module(f"boosters_eval.metrics.{module}"), function)(
-            rows.normalised(), **dict(metric.params)
+            rows.normalized(), **dict(metric.params)
         )
     listed = [float(value) + 0.0 for value in (values if isinstance(values, list) else [values])]  # no -0.0
     if not all(map(math.isfinite, listed)):

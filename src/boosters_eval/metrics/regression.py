@@ -93,11 +93,11 @@ def _r2(rows: Rows, p: Array, y: Array) -> float:
         exact = all(bool((p[block] == y[block]).all()) for block in blocks(rows.n))
         return 1.0 if exact else (0.0 if np.isfinite(p).all() and np.isfinite(y).all() else math.nan)
     middle = np.array([rows.mean(lambda block: np.array(y[block], dtype=np.float64))])
-    centre = np.broadcast_to(middle, y.shape)
-    residual, spread = (rows.mean(partial(_squares, a, y, 0)) for a in (p, centre))
+    center = np.broadcast_to(middle, y.shape)
+    residual, spread = (rows.mean(partial(_squares, a, y, 0)) for a in (p, center))
     if not (_TINY < spread < math.inf and residual < math.inf):
-        exponent = _exponent(centre, y)
-        residual, spread = (rows.mean(partial(_squares, a, y, exponent)) for a in (p, centre))
+        exponent = _exponent(center, y)
+        residual, spread = (rows.mean(partial(_squares, a, y, exponent)) for a in (p, center))
     return 1.0 - residual / spread if spread > 0 else math.nan
 
 

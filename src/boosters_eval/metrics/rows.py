@@ -124,8 +124,8 @@ class Rows:
         """The sum of the weights."""
         return float(self.n) if self.weights is None else float(self.weights.sum())
 
-    def normalised(self) -> Rows:
-        """Normalised alike for every built-in metric: equal weights are dropped, extreme ones scaled to near 1."""
+    def normalized(self) -> Rows:
+        """Normalized alike for every built-in metric: equal weights are dropped, extreme ones scaled to near 1."""
         if self.weights is None:
             return self
         largest = float(self.weights.max())

@@ -63,7 +63,7 @@ class PlainTable(Model):
 
 
 class ListItem(Model):
-    """A line of a list; `mark` is a word in it to be emphasised."""
+    """A line of a list; `mark` is a word in it to be emphasized."""
 
     text: str
     mark: str = ""

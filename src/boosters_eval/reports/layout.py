@@ -70,7 +70,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def wrapped_with_indent(text: str, width: int) -> list[str]:
-    """The same for a line that may be indented or labelled: its further lines begin below its text."""
+    """The same for a line that may be indented or labeled: its further lines begin below its text."""
     if cell_len(text) <= width:
         return [text]
     label = re.match(r"\s*(?:\S+(?: \S+)*\s{2,})?", text)
@@ -232,10 +232,10 @@ def stack(grid: Grid, width: int) -> Iterator[Text]:
         for label, span in zip(labels, spans, strict=True):
             if not span.text:
                 continue
-            yield from _labelled(label, span, aligned, width, whole=grid.whole)
+            yield from _labeled(label, span, aligned, width, whole=grid.whole)
 
 
-def _labelled(label: str, span: Span, aligned: int, width: int, *, whole: bool) -> Iterator[Text]:
+def _labeled(label: str, span: Span, aligned: int, width: int, *, whole: bool) -> Iterator[Text]:
     """A label and its value on one line if there is room for both, and otherwise below each other."""
     start = f"{_INDENT}{label}{' ' * (aligned - cell_len(label))}{_INDENT}"
     room, widest = width - cell_len(start), _widest([span.text])

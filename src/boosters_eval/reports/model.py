@@ -196,7 +196,7 @@ class RankingTable(_Strict):
     over: str  # what the ranks are averaged over: "data sets"
     ranks: tuple[tuple[str, float], ...]  # best first
     pairs: tuple[RankingPair, ...]
-    groups: tuple[tuple[str, ...], ...]  # neighbours that cannot be told apart
+    groups: tuple[tuple[str, ...], ...]  # neighbors that cannot be told apart
     n: int
     descriptive: bool = False  # too few to test
     left_out: tuple[str, ...] = ()  # what has no repeat shared by all competitors

@@ -63,7 +63,7 @@ def number(value: float, digits: int = _LONE_DIGITS) -> str:
 
 
 def as_given(value: float) -> str:
-    """A value of the data, with the digits by which it is recognised there: whole, or to single precision."""
+    """A value of the data, with the digits by which it is recognized there: whole, or to single precision."""
     return str(round(value)) if value.is_integer() and abs(value) < _EXACT_WHOLE else f"{value:.7g}"
 
 

@@ -140,9 +140,9 @@ def _circle(x: float, y: float, radius: float) -> str:
 
 
 def _paint(tag: str, looks: Mapping[str, str]) -> tuple[str, str] | None:
-    """The colours and lines, and what is done with an outline."""
-    fill = _colour(looks.get("fill", "#000")) if tag not in ("line", "polyline") else None
-    stroke = _colour(looks.get("stroke", "none"))
+    """The colors and lines, and what is done with an outline."""
+    fill = _color(looks.get("fill", "#000")) if tag not in ("line", "polyline") else None
+    stroke = _color(looks.get("stroke", "none"))
     parts = [f"{fill} rg "] if fill else []
     if stroke:
         caps = {"round": 1, "square": 2}.get(looks.get("stroke-linecap", ""), 0)
@@ -161,7 +161,7 @@ def _opacity(looks: Mapping[str, str], states: dict[str, str]) -> str:
     return f"/{states.setdefault(state, f'G{len(states)}')} gs "
 
 
-def _colour(value: str) -> str | None:
+def _color(value: str) -> str | None:
     match = re.fullmatch(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", value)
     if match is None:
         return None
@@ -176,7 +176,7 @@ def _text(element: ET.Element, looks: Mapping[str, str]) -> str:
     runs = list(_runs(content))
     width = sum(_width(run, symbols=symbols) for run, symbols in runs) * size / 1000
     x = float(element.get("x", "0")) - width * {"middle": 0.5, "end": 1.0}.get(looks.get("text-anchor", ""), 0.0)
-    ink = _colour(looks.get("fill", "#000")) or "0 0 0"
+    ink = _color(looks.get("fill", "#000")) or "0 0 0"
     parts = [f"{ink} rg BT 1 0 0 -1 {_at(x, float(element.get('y', '0')))} Tm"]
     for run, symbols in runs:
         parts.append(f"/{'S' if symbols else font} {_figure(size)} Tf <{_encoded(run, symbols=symbols).hex()}> Tj")

@@ -118,7 +118,7 @@ def _print_table(
 
 
 def _styled(console: Console) -> bool:
-    """Whether bold and colours are seen: a dumb terminal has neither."""
+    """Whether bold and colors are seen: a dumb terminal has neither."""
     return console.is_terminal and console.color_system is not None
 
 
@@ -170,7 +170,7 @@ def _spans(table: ReportTable, row: Row, *, styled: bool) -> tuple[Span, ...]:
 
 
 def _span(cell: TableCell, *, styled: bool) -> Span:
-    """Bold and coloured if the terminal supports it, otherwise with asterisks. The status is always shown as a word."""
+    """Bold and colored if the terminal supports it, otherwise with asterisks. The status is always shown as a word."""
     if cell.best and not styled:
         return Span(f"**{cell.shown}**")
     return Span(cell.shown, "bold green" if cell.best else _STYLES[cell.status])

@@ -87,7 +87,7 @@ class ModelFacts:
 
     n_trees: int | None = None  # rounds x outputs where a tree has one output
     n_leaves: int | None = None
-    n_bytes: int | None = None  # serialised
+    n_bytes: int | None = None  # serialized
     extra: dict[str, float] = field(default_factory=dict)
 
 
@@ -134,7 +134,7 @@ class Runner(ABC):
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:  # noqa: ARG003 (a library that cannot tell says nothing)
-        """Trees and leaves actually built, and the size of the serialised model."""
+        """Trees and leaves actually built, and the size of the serialized model."""
         return ModelFacts()
 
     @classmethod

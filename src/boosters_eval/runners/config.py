@@ -16,7 +16,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
 DEFAULT_SEEDS = 5
-DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neighbours are hardly alike
+DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neighbors are hardly alike
 
 
 def derive_seeds(count: int) -> tuple[int, ...]:

@@ -146,13 +146,13 @@ def _check_case(runner: type[Runner], case: ConformanceCase, unsound: dict[str, 
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder, _watched(folder, faults):
         try:
-            faults += _check_behaviour(runner, case, unsound)
+            faults += _check_behavior(runner, case, unsound)
         except Exception as error:  # noqa: BLE001 (what was not refused must not fail)
             faults.append(f"not refused, but raised {type(error).__name__}: {str(error)[:200]}")
     return faults
 
 
-def _check_behaviour(runner: type[Runner], case: ConformanceCase, unsound: dict[str, str]) -> Iterator[str]:
+def _check_behavior(runner: type[Runner], case: ConformanceCase, unsound: dict[str, str]) -> Iterator[str]:
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
     translation = runner.translate(case.request)
@@ -197,7 +197,7 @@ def _check_translation(runner: type[Runner], case: ConformanceCase, translation:
 
 
 def _asked(request: FitRequest) -> set[str]:
-    """What a case changes: a runner must say how faithfully it honours that, even if not at all."""
+    """What a case changes: a runner must say how faithfully it honors that, even if not at all."""
     changed = {
         name for name in TrainingConfig.model_fields if getattr(request.training, name) != getattr(_TRAINING, name)
     }
@@ -269,7 +269,7 @@ def _check_facts(runner: type[Runner], case: ConformanceCase, model: Any) -> Ite
     if facts.n_trees is not None and facts.n_trees > rounds:
         yield f"{facts.n_trees} trees are more than were asked for"
     if facts.n_bytes == 0:
-        yield "inspect() must give n_bytes, the size of the serialised model, as more than 0 or as None"
+        yield "inspect() must give n_bytes, the size of the serialized model, as more than 0 or as None"
 
 
 def _check_fresh_process(runner: type[Runner]) -> list[str]:

@@ -24,10 +24,10 @@ multiclass hessian and p(1-p): a leaf is -G/(cH + l2), so the step and the penal
 multiplied by it and the minimal gain is divided by it; l1 meets the gradient alone. `growth` is the growth
 strategy, `n_threads` and `seed` are those that the engine resolved.
 
-A mark says how faithfully a library honours a canonical parameter:
+A mark says how faithfully a library honors a canonical parameter:
 
 - **exact**: the same meaning; trained models agree on the rows that they learnt from. (Where a threshold lies between
-  two neighbouring values of a node, and which of two equal gains wins, is each library's own choice.)
+  two neighboring values of a node, and which of two equal gains wins, is each library's own choice.)
 - **approximated**: the nearest equivalent that the library has; the reason says what is lost.
 - **unsupported**: the library has nothing like it; the parameter has no effect.
 

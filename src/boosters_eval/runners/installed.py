@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.distributions import distributions_in, find_distribution, normalised
+from boosters_eval.core.distributions import distributions_in, find_distribution, normalized
 from boosters_eval.engine.cell import Build
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def library_digest(runner: type[Runner]) -> str:
 def digest_in(runner: type[Runner], folder: str) -> str:
     """The digest that the library in this folder has; its installer's record names the files, their content counts."""
     found = distributions_in([folder])
-    mine = next((found[name] for name in map(normalised, runner.distributions) if name in found), None)
+    mine = next((found[name] for name in map(normalized, runner.distributions) if name in found), None)
     root, files = _recorded(mine)
     return _digest((name, _hash(Path(root, name))) for name in files if _counts(name))
 

@@ -107,8 +107,8 @@ def measure(
     return Measurement(
         predictions=predictions,
         facts=runner.inspect(fits.first),
-        build_s=trained.summarised(builds.all_ns) / 1e9,
-        fit_s=trained.summarised(fits.all_ns) / 1e9,
+        build_s=trained.summarized(builds.all_ns) / 1e9,
+        fit_s=trained.summarized(fits.all_ns) / 1e9,
         train_s=trained.reported_ms / 1e3,
         predict_s=predicted.reported_ms / 1e3,
         cpu_s=median(build.cpu + fit.cpu for build, fit in zip(builds.samples, fits.samples, strict=True)),

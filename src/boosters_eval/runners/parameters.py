@@ -1,4 +1,4 @@
-"""The canonical parameters: one meaning for all libraries, and how faithfully each library honours them."""
+"""The canonical parameters: one meaning for all libraries, and how faithfully each library honors them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ MarkKind = Literal["exact", "approximated", "unsupported"]
 
 
 class Mark(BaseModel):
-    """How faithfully a library honours one canonical parameter; a plain model, since there are very many."""
+    """How faithfully a library honors one canonical parameter; a plain model, since there are very many."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -37,7 +37,7 @@ ALWAYS = (
 
 @dataclass(frozen=True)
 class Rule:
-    """How a library honours one canonical parameter, in the cases where `where` holds.
+    """How a library honors one canonical parameter, in the cases where `where` holds.
 
     `exact_if` names the values at which nothing is lost although the rule is not exact in general.
     """

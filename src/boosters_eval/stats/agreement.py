@@ -47,14 +47,14 @@ def kendall_tau(a: FloatArray, b: FloatArray) -> float | None:
 
 
 def tau_step(count: int) -> float:
-    """What one exchange of neighbours changes in the tau of so many values: the least that can be told."""
+    """What one exchange of neighbors changes in the tau of so many values: the least that can be told."""
     return 4 / (count * (count - 1))
 
 
 def tau_interval(taus: Mapping[Repeat, Observation], count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
     """The interval of the mean tau over splits, of rankings of so many values; None if there is but one split.
 
-    It is never narrower than one exchange of neighbours in one of the splits would make it: rankings that agree in all
+    It is never narrower than one exchange of neighbors in one of the splits would make it: rankings that agree in all
     of five splits need not do so in the next one.
     """
     step = tau_step(count) / math.sqrt(max(len(taus), 1))

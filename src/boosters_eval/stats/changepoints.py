@@ -1,10 +1,10 @@
 """Since when is it slower? Steps in a sequence of numbers, by a rule whose error rate is known.
 
-Binary segmentation by the normal scores of ranks: each place of a stretch is tried as a step, the largest standardised
+Binary segmentation by the normal scores of ranks: each place of a stretch is tried as a step, the largest standardized
 difference of the mean scores before and after it is the statistic, and its p-value comes from permuting the stretch.
 That is exact for any distribution, as long as the order of the runs means nothing; ranks make it blind to how far off
 an outlier is. A change that was taken back hides from such a test, so a fifth of the level is for two steps at once:
-some runs against those around them. In the end each step is tested again between its neighbours, because the first cut
+some runs against those around them. In the end each step is tested again between its neighbors, because the first cut
 through several levels may lie where no step is.
 """
 
@@ -42,7 +42,7 @@ _MOST_ARRANGEMENTS = 20_000  # of two levels: up to these, each is looked at ins
 
 @dataclass(frozen=True, slots=True)
 class LevelStep:
-    """A change of level between two neighbouring runs of a sequence."""
+    """A change of level between two neighboring runs of a sequence."""
 
     index: int  # of the first value on the new level
     before: float  # the median of the stretch that ends here
@@ -111,7 +111,7 @@ def fewest_for_any_step(*, alpha: float = DEFAULT_STEP_ALPHA) -> int:
 def _confirmed(
     sequence: FloatArray, levels: NDArray[np.int64], found: Mapping[int, float], alpha: float
 ) -> dict[int, float]:
-    """The places that are still significant between their neighbours."""
+    """The places that are still significant between their neighbors."""
     kept = dict(found)
     while True:
         edges = [0, *sorted(kept), len(sequence)]
@@ -166,7 +166,7 @@ def _without_rounding(values: FloatArray) -> NDArray[np.int64]:
 
 
 def _scores(levels: NDArray[np.int64]) -> FloatArray:
-    """Van der Waerden's: the quantile of the normal distribution at each rank, centred."""
+    """Van der Waerden's: the quantile of the normal distribution at each rank, centered."""
     scores = ndtri(doubled_ranks(levels.astype(np.float64)) / (2 * (len(levels) + 1)))
     return np.asarray(scores - scores.mean())
 
@@ -222,9 +222,9 @@ def _is_lasting(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
 
 
 def _differences(scores: FloatArray) -> FloatArray:
-    """For each row and each place of a step, the standardised difference of the mean scores on its two sides.
+    """For each row and each place of a step, the standardized difference of the mean scores on its two sides.
 
-    Ranks are centred; their spread is the same in every permutation and is left out.
+    Ranks are centered; their spread is the same in every permutation and is left out.
     """
     n = scores.shape[1]
     places = np.arange(SHORTEST_STRETCH, n - SHORTEST_STRETCH + 1)
@@ -233,7 +233,7 @@ def _differences(scores: FloatArray) -> FloatArray:
 
 
 def _excursions(scores: FloatArray) -> FloatArray:
-    """For each row and each of some lengths, the largest standardised difference of so many runs from those around."""
+    """For each row and each of some lengths, the largest standardized difference of so many runs from those around."""
     n = scores.shape[1]
     sums = np.cumsum(scores, axis=1)  # of the first run, of the first two, ...
     largest = [

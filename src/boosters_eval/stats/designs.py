@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from boosters_eval.stats.observations import Observation
     from boosters_eval.stats.significance import TestName
 
-LEAST_WINDOWS = 3  # of time: two cannot show whether neighbours are alike
+LEAST_WINDOWS = 3  # of time: two cannot show whether neighbors are alike
 # Few groups cannot show that their differences are skewed. Drawn again and again, they look surer than they are.
 LEAST_GROUPS = 20
 LEAST_GROUPS_IN_FOLDS = 10  # with folds, in which each group is validated on once
 
 
 def in_order(side: Mapping[Repeat, Observation]) -> list[Repeat]:
-    """The repeats; windows of time in the order of time, since neighbours may be alike."""
+    """The repeats; windows of time in the order of time, since neighbors may be alike."""
     if any(one.kind == "time" for one in side.values()):
         return sorted(side, key=lambda repeat: (repeat.fold or 0, repeat.seed))
     return list(side)

@@ -30,7 +30,7 @@ TINY = 1e-140  # the square of anything smaller underflows
 HUGE = 1e140  # the square of anything larger overflows: such a score is a failure
 SMALLEST_P = sys.float_info.min  # a p-value is never 0
 MOST_FREEDOM = 10  # of splits that share rows: more of them do not make their variance better known
-MOST_ALIKE = 0.9  # the largest correlation of neighbouring windows that is reckoned with
+MOST_ALIKE = 0.9  # the largest correlation of neighboring windows that is reckoned with
 _EXACT_RANKS = 200  # differences up to which the distribution of their ranks is enumerated
 
 
@@ -66,7 +66,7 @@ class Design:
     """How splits depend on each other, besides the rows that they share."""
 
     most_freedom: int = MOST_FREEDOM
-    ordered: bool = False  # windows of time, in their order: neighbours may be alike
+    ordered: bool = False  # windows of time, in their order: neighbors may be alike
     refusal: str = ""  # why no test holds its level on such splits
 
 
@@ -191,12 +191,12 @@ def freedom(count: int, overlap: float, most: int = MOST_FREEDOM) -> int:
 def _long_run_share(differences: FloatArray, mean: float) -> float:
     """The variance of the mean over that of one window, if each is like the one before it as much as was seen.
 
-    That is (1 + r) / (1 - r) / k, with the correlation r of neighbours, which k windows show too low by 1 / k.
+    That is (1 + r) / (1 - r) / k, with the correlation r of neighbors, which k windows show too low by 1 / k.
     """
-    centred = (differences - mean).tolist()
-    count = len(centred)
-    squares = math.fsum(value * value for value in centred)
-    products = math.fsum(a * b for a, b in pairwise(centred))
+    centered = (differences - mean).tolist()
+    count = len(centered)
+    squares = math.fsum(value * value for value in centered)
+    products = math.fsum(a * b for a, b in pairwise(centered))
     alike = products / squares + 1 / count if squares > 0 else 0.0
     alike = min(max(alike, 0.0), MOST_ALIKE)
     return (1 + alike) / (1 - alike) / count

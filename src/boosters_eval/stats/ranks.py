@@ -49,7 +49,7 @@ class Ranking:
 
     average_ranks: Mapping[str, float]  # best first
     pairs: Mapping[tuple[str, str], RankedPair]
-    groups: tuple[tuple[str, ...], ...]  # neighbours in rank that cannot be separated; they may overlap
+    groups: tuple[tuple[str, ...], ...]  # neighbors in rank that cannot be separated; they may overlap
     n: int
     left_out: tuple[str, ...]  # data sets without a split that every library has
     alpha: float
@@ -133,7 +133,7 @@ def _needed(comparisons: int, alpha: float) -> int:
 
 
 def _groups(order: list[str], pairs: Mapping[tuple[str, str], RankedPair], alpha: float) -> tuple[tuple[str, ...], ...]:
-    """The longest runs of neighbours within which no pair is separated."""
+    """The longest runs of neighbors within which no pair is separated."""
     groups: list[tuple[str, ...]] = []
     covered = 0
     for start in range(len(order)):

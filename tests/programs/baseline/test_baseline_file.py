@@ -147,7 +147,7 @@ def _spoilt(document, change):
     [
         (lambda d: d.update(results=[]), "is an empty baseline"),
         (lambda d: d.update(results={}), "is an empty baseline"),
-        (lambda d: d.update(colour="red"), "colour: Extra inputs are not permitted"),
+        (lambda d: d.update(color="red"), "color: Extra inputs are not permitted"),
         (lambda d: d["results"][0].update(extra=1), "results.0.extra"),
         (lambda d: d["results"].append(d["results"][0]), "california/gbdt boosters occurs again"),
         (lambda d: d["results"][0].update(primary_metric="auc"), "primary metric 'auc'"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from boosters_eval import BoostersEvalWarning, TrainingConfig, compare, load_results, load_run
-from boosters_eval.datasets import DATASETS, audit_store, materialise
+from boosters_eval.datasets import DATASETS, audit_store, materialize
 from boosters_eval.datasets.audit import AuditedColumn, AuditFinding, DataAudit
 from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.engine.facts import RunFacts
@@ -95,7 +95,7 @@ def test_results_without_metadata_have_none():
 
 def test_an_audit_is_made_once_for_a_content_and_a_damaged_one_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_CACHE", str(tmp_path))
-    stored = materialise(DATASETS["iris"])
+    stored = materialize(DATASETS["iris"])
     first = audit_of(DATASETS["iris"], stored)
     file = stored.path / "audit.json"
     written = file.read_text()

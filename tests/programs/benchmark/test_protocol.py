@@ -129,8 +129,8 @@ def test_ordered_counters_count_the_rows_before_in_a_random_order_and_all_for_ot
     assert unseen.x[0, 1] == 0.5
 
 
-def test_a_standardised_target_is_restored_to_its_own_units():
-    step = STEPS["standardised-target"]()
+def test_a_standardized_target_is_restored_to_its_own_units():
+    step = STEPS["standardized-target"]()
     y = np.array([10.0, 20.0, 60.0])
     train = step.fit(StepRows(np.zeros((3, 1), np.float32), y), 0)
     assert train.y.mean() == pytest.approx(0)
@@ -138,7 +138,7 @@ def test_a_standardised_target_is_restored_to_its_own_units():
     assert step.restore(train.y.astype(np.float32)) == pytest.approx(y)
 
 
-@pytest.mark.parametrize("name", ["standardise", "quantile-transform"])
+@pytest.mark.parametrize("name", ["standardize", "quantile-transform"])
 def test_numeric_columns_are_scaled_by_the_training_rows_only(name):
     data = table(100)
     protocol = Protocol(preprocessing=(name,), test=20)

@@ -104,7 +104,7 @@ def test_ablations_have_a_config_and_a_name_for_each_variant():
     assert [config.training.n_threads for config in ABLATION_THREADING.configs] == [1, 4, -1]
 
 
-def test_linear_models_of_full_are_not_penalised_by_the_number_of_rows():
+def test_linear_models_of_full_are_not_penalized_by_the_number_of_rows():
     penalties = {(config.booster_type, config.training.l2) for config in FULL_SUITE.configs}
     assert penalties == {(BoosterType.GBDT, 1), (BoosterType.GBLINEAR, 0), (BoosterType.LINEAR_TREES, 1)}
 

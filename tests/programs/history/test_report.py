@@ -133,7 +133,7 @@ def test_a_long_line_is_cut_and_says_so(monkeypatch):
 
 
 def test_the_level_and_the_number_of_lines_are_said(found):
-    assert "a probability of 1 % at most" in found.notes[0]
+    assert "False-alarm rate: at most 1 %" in found.notes[0]
     assert "of the 6 lines that were searched, 0.06 may show a step by chance" in found.notes[0]
 
 

@@ -134,7 +134,7 @@ def test_without_a_step_the_page_says_so(visit):
     seen = visit("story")
     assert "no step found" in seen.page.locator("#lines figcaption", has_text="MAE").first.text_content()
     rule = seen.page.locator("#steps p.rule").inner_text().replace("\u00a0", " ")
-    assert "a probability of 1 % at most" in rule
+    assert "False-alarm rate: at most 1 %" in rule
     assert "a machine that is slower for a few runs, looks like a step" in rule
 
 

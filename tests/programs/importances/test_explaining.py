@@ -126,15 +126,15 @@ def test_the_names_of_categories_are_stored_once_for_all_cells(home):
         x=np.column_stack([np.arange(ROWS) % 2, rows()[0][:, 1]]).astype(np.float32),
         y=rows()[1],
         categorical=(0,),
-        feature_names=("colour", "size"),
-        category_names={"colour": ["rot", "grün"]},
+        feature_names=("color", "size"),
+        category_names={"color": ["rot", "grün"]},
     )
     data = DatasetConfig(name="made-named", task=Task.REGRESSION, loader=lambda: table)
     found = importances(data, LIBRARIES[:2], seeds=2, kinds="permutation", training=FEW)
     assert len({result.category_names for result in found.results}) == 1
-    assert found.category_names(found.results[0]) == {"colour": ["rot", "grün"]}
+    assert found.category_names(found.results[0]) == {"color": ["rot", "grün"]}
     assert found.results[0].category_names in found.results[0].digests
-    assert {row.values["colour"] for row in found.document().findings[0].disputed} <= {"rot", "grün"}
+    assert {row.values["color"] for row in found.document().findings[0].disputed} <= {"rot", "grün"}
 
 
 def test_attributions_are_never_larger_than_may_be_stored(home):

@@ -146,10 +146,10 @@ def test_nothing_is_cut_off_or_on_each_other(visit, name, width, scheme):
     assert unfolded_faults(seen.page) == []
 
 
-def test_colours_follow_the_scheme(visit):
-    colour = "one => getComputedStyle(one).stroke"
+def test_colors_follow_the_scheme(visit):
+    color = "one => getComputedStyle(one).stroke"
     drawn = {
-        scheme: visit(color_scheme=scheme).page.locator("path.bee.q0").first.evaluate(colour)
+        scheme: visit(color_scheme=scheme).page.locator("path.bee.q0").first.evaluate(color)
         for scheme in ("light", "dark")
     }
     assert drawn["light"] != drawn["dark"]

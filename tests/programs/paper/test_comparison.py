@@ -231,7 +231,7 @@ def test_a_secondary_deviation_decides_nothing_but_a_secondary_failure_is_an_err
     ("field", "value"),
     [("status", "match"), ("within_tolerance", True), ("relative_diff", 0.1), ("our_value", 1.0), ("z_score", 0.0)],
 )
-def test_a_metric_whose_judgement_was_edited_is_refused(field, value):
+def test_a_metric_whose_judgment_was_edited_is_refused(field, value):
     data = target_of(FAR).targets[0].metrics[0].model_dump()
     with pytest.raises(ConfigError, match="of the metric 'm0' does not follow from its values"):
         MetricComparison.model_validate({**data, field: value})

@@ -146,7 +146,7 @@ def test_models_in_the_columns_and_the_metric_in_the_text_below(tmp_path):
     }
     assert table.directions == {"logloss": "lower"}
     assert table.entries[0].notes == ("logloss: (+1.20%)",)
-    assert table.entries[1].emphasised == ("logloss",)
+    assert table.entries[1].emphasized == ("logloss",)
 
 
 def test_latex_with_spans_rules_macros_and_comments(tmp_path):

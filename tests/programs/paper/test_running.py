@@ -18,7 +18,7 @@ import boosters_eval
 from boosters_eval import compare_paper, list_paper_targets, load_run, report_paper, run_paper, validate_paper
 from boosters_eval.cli.app import run as command_line
 from boosters_eval.core.errors import BuildError, ConfigError, RunError
-from boosters_eval.datasets import materialise, open_stored, resolve_dataset
+from boosters_eval.datasets import materialize, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.history.query import seconds_by_cell
@@ -196,7 +196,7 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
         "profile": "defaults",
         "parameters": {"n_estimators": 30},
         "native": {"learning_rate": 0.2},
-        "preprocessing": ["standardise"],
+        "preprocessing": ["standardize"],
         "early_stopping": {"rounds": 5, "metric": "error"},
     }
     found, results = ran(write(tmp_path, {"row": run, "other": {**run, "library": "sklearn"}}, dataset=dataset))
@@ -266,7 +266,7 @@ def test_a_saved_model_is_scored_once_on_all_rows(home, tmp_path):
     shutil.copy(FIXTURES / "stump.json", tmp_path / "model.json")
     rows = {"saved": {"model": "model.json"}, "ours": None, "absent": {"model": "other.ubj"}}
     found, _ = ran(write(tmp_path, rows, dataset={"name": "Breast_Cancer"}))
-    data = open_stored(materialise(resolve_dataset("breast_cancer")).path)
+    data = open_stored(materialize(resolve_dataset("breast_cancer")).path)
     expected = float(((data.x[:, 23] < 888.3) == (data.y == 1)).mean())  # the one split of the model in the file
     assert found["saved"].values == {"accuracy": (pytest.approx(expected),)}
     assert found["saved"].conditions["test rows"] == "all 569"

@@ -80,7 +80,7 @@ def test_another_digest_is_another_cell() -> None:
     ("text", "sentence"),
     [
         ("", "it has no column 'method'"),
-        ("method,backend,n,p,threads,status,colour\n", "it has an unknown column 'colour'"),
+        ("method,backend,n,p,threads,status,color\n", "it has an unknown column 'color'"),
         ("method,backend,n,p,threads,status\na,b,1,1\n", "line 2: 6 cells are required. Got 4 instead."),
         ("method,backend,n,p,threads,status\na,b,1,1,1,fine\n", "line 2: The 'status' cell cannot be read."),
         ("method,backend,n,p,threads,status,samples_ns\na,b,1,1,1,ok,[1\n", "line 2: The 'samples_ns' cell"),

@@ -225,7 +225,7 @@ def test_offline_it_says_so_and_looks_under_no_other_name():
     assert shown == ["ERROR: Could not find a version (from versions: ..., 1.44, 1.45, 1.46, 1.47, 1.48, 1.49)"]
 
 
-def test_in_a_repository_the_neighbours_of_a_folder_count_but_not_what_is_ignored(tmp_path):
+def test_in_a_repository_the_neighbors_of_a_folder_count_but_not_what_is_ignored(tmp_path):
     folder = write_source(tmp_path / "python")
     (tmp_path / ".gitignore").write_text("*.log\n")
     (tmp_path / "core.rs").write_text("1")
@@ -253,7 +253,7 @@ def test_in_a_repository_the_neighbours_of_a_folder_count_but_not_what_is_ignore
         ("PATH", "/nowhere"),
     ],
 )
-def test_neighbours_count_also_in_a_hook_and_where_git_is_missing_or_refuses(tmp_path, monkeypatch, name, value):
+def test_neighbors_count_also_in_a_hook_and_where_git_is_missing_or_refuses(tmp_path, monkeypatch, name, value):
     root = tmp_path / "mine"
     folder = write_source(root / "python")
     (root / "core.rs").write_text("1")

@@ -19,7 +19,7 @@ _ONE_STEP = "the optimum is reached in one step: there are no rounds"
 
 
 class RidgeRunner(Runner):
-    """The minimiser of the squared error with an L2 penalty, in closed form."""
+    """The minimizer of the squared error with an L2 penalty, in closed form."""
 
     name = "ridge"
     module = "numpy"
@@ -32,7 +32,7 @@ class RidgeRunner(Runner):
         if request.booster_type is not BoosterType.GBLINEAR:
             return "it is a linear model"
         if request.task is not Task.REGRESSION:
-            return "it minimises the squared error only"
+            return "it minimizes the squared error only"
         if request.has_missing:
             return "a linear model has no value for what is missing"
         if request.categorical:
@@ -71,7 +71,7 @@ class RidgeRunner(Runner):
 
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
-        """Solve the normal equations. The intercept is not penalised.
+        """Solve the normal equations. The intercept is not penalized.
 
         As in the linear models of the other libraries the penalty is one of the mean loss: it is multiplied by the
         sum of the weights, which are the squares of the last column.

@@ -88,7 +88,7 @@ class Snapshot:
         named = sum(cell.kind == "missing" for cell in faulty)
         missing = run.metadata.n_missing or 0
         return cls(
-            results={key: _summarise(group, run) for key, group in grouped.items()},
+            results={key: _summarize(group, run) for key, group in grouped.items()},
             libraries=_libraries(run, facts),
             faulty=faulty,
             not_run=max(missing - named, 0),
@@ -246,7 +246,7 @@ def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
     return {name: builds[name] for name in sorted(builds) if name in used}
 
 
-def _summarise(group: Sequence[BenchmarkResult], run: ResultCollection) -> BaselineResult:
+def _summarize(group: Sequence[BenchmarkResult], run: ResultCollection) -> BaselineResult:
     first, metadata = group[0], run.metadata
     primary = _primary(first)
     names = [name for name in first.metrics if all(name in result.metrics for result in group)]

@@ -125,7 +125,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
 def _score(
     spec: FitSpec, table: Table, split: Split, predictions: NDArray[Any]
 ) -> tuple[dict[str, float], tuple[str, ...]]:
-    """All metrics, and their warnings, so that a score of little meaning is recognisable as such."""
+    """All metrics, and their warnings, so that a score of little meaning is recognizable as such."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         metrics = compute_metrics(

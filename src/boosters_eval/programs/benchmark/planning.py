@@ -15,7 +15,7 @@ from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.repeat import MAX_SEEDS, Repeat
 from boosters_eval.core.terms import given, the
-from boosters_eval.datasets import materialise, open_stored, split_rows
+from boosters_eval.datasets import materialize, open_stored, split_rows
 from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
@@ -251,7 +251,7 @@ def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
     """Put every data set into the cache, by name; one name must stand for one content."""
     stored: dict[str, Stored] = {}
     for config in configs:
-        data = materialise(config.dataset)
+        data = materialize(config.dataset)
         if stored.setdefault(data.name, data).digest != data.digest:
             raise ConfigError(f"Two different data sets are named '{data.name}': rename one of them.")
     return stored

@@ -87,7 +87,7 @@ class OrderedCounters(Step):
         return replace(rows, x=x, categorical=())
 
 
-class StandardisedTarget(Step):
+class StandardizedTarget(Step):
     """The target with mean 0 and deviation 1 on the training rows; predictions are scored in the original units."""
 
     @classmethod
@@ -109,7 +109,7 @@ class StandardisedTarget(Step):
         return predictions.astype("float64") * self._std + self._mean
 
 
-class Standardise(Step):
+class Standardize(Step):
     """Numeric columns with mean 0 and deviation 1 on the training rows."""
 
     def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
@@ -156,8 +156,8 @@ class QuantileTransform(Step):
 OWN: dict[str, type[Step]] = {
     "one-hot": OneHot,
     "ordered-counters": OrderedCounters,
-    "standardised-target": StandardisedTarget,
-    "standardise": Standardise,
+    "standardized-target": StandardizedTarget,
+    "standardize": Standardize,
     "quantile-transform": QuantileTransform,
 }
 

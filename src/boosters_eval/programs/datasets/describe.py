@@ -11,13 +11,13 @@ from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import tell
 from boosters_eval.core.terms import given
-from boosters_eval.datasets import DATASETS, materialise, resolve_dataset
+from boosters_eval.datasets import DATASETS, materialize, resolve_dataset
 from boosters_eval.datasets.catalog import fetch_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
 from boosters_eval.datasets.files import examine_file
 from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
 from boosters_eval.datasets.sidecar import sidecar_path, sidecar_text
-from boosters_eval.datasets.summary import audit_text, plot, summarise
+from boosters_eval.datasets.summary import audit_text, plot, summarize
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.compare import data_of
 
@@ -34,7 +34,7 @@ def fetch(request: FetchRequest) -> FetchedDatasets:
         if fetch_dataset(config) is None:
             tell(f"{config.name} needs no download.")
             continue
-        stored = materialise(config)
+        stored = materialize(config)
         places[config.name] = stored.path
         tell(f"{config.name}: {stored.n_samples} rows, {stored.n_features} columns, kept in {stored.path}")
     return FetchedDatasets(places)
@@ -58,7 +58,7 @@ def show(request: ShowDatasetRequest) -> DescribedDataset:
     config = resolve_dataset(request.name, _task(request.task), settings, request.split)
     if request.split is not None:
         config = config.replace(split_by=request.split if parse_split(request.split) else None)
-    return DescribedDataset(summarise(config), tuple(config.notes), json=request.json)
+    return DescribedDataset(summarize(config), tuple(config.notes), json=request.json)
 
 
 @dataclass(frozen=True)

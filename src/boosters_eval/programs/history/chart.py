@@ -9,7 +9,7 @@ from boosters_eval.programs.history.wording import change_text, step_sentence
 from boosters_eval.reports.html.figures import RIGHT, WIDTH, Figure, y_axis, y_room
 from boosters_eval.reports.html.svg import (
     Scale,
-    colour,
+    color,
     fit,
     holdable,
     label,
@@ -57,7 +57,7 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
         line(left, bottom, WIDTH - 6, bottom, "axis"),
         *_ticks(drawn.points, across, bottom),
         *_versions(drawn.points, across, top, bottom),
-        f'<g class="{colour(series)}">{"".join(runs)}</g>',
+        f'<g class="{color(series)}">{"".join(runs)}</g>',
         *_steps(drawn, across, vertical, bottom),
     ]
     return Figure(

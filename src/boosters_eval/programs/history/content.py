@@ -217,7 +217,7 @@ def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: b
 
 
 def _keep(found: JournalContent, raw: Raw, *, failed: bool) -> None:
-    """The last outcome of a cell counts. What a plug-in names in its own way is counted, but not recognised."""
+    """The last outcome of a cell counts. What a plug-in names in its own way is counted, but not recognized."""
     named = "spec" in raw or "config_name" in raw
     key = cell_key(*_pair(raw), raw["seed"], raw.get("fold")) if named else f"{_UNKNOWN}{len(found.outcomes)}"
     found.outcomes[key] = raw

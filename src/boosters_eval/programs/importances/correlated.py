@@ -47,7 +47,7 @@ def _n_varied(values: FloatArray) -> int:
 
 
 def _numbers(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
-    ranked = [_centred_ranks(np.asarray(x[:, column], dtype=np.float64)) for column in columns]
+    ranked = [_centered_ranks(np.asarray(x[:, column], dtype=np.float64)) for column in columns]
     kept = [(column, ranks) for column, ranks in zip(columns, ranked, strict=True) if ranks is not None]
     if len(kept) < 2:
         return
@@ -58,7 +58,7 @@ def _numbers(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Ite
         yield _pair(names, kept[i][0], kept[j][0], value, "Spearman's correlation")
 
 
-def _centred_ranks(values: FloatArray) -> FloatArray | None:
+def _centered_ranks(values: FloatArray) -> FloatArray | None:
     """Ranks around 0 with the length 1; None of a constant column."""
     present = ~np.isnan(values)
     ranks = np.zeros(len(values))

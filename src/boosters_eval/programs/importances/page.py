@@ -151,8 +151,8 @@ def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
         return ""
     left_out = [name for name in one.libraries if any(check.kind == "shap" for check in one.failed(name))]
     points = (
-        f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its colour is the"
-        " rank of the feature's value among them; missing values and categories are grey."
+        f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its color is the"
+        " rank of the feature's value among them; missing values and categories are gray."
     )
     notes = [
         points,

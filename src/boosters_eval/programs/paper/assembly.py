@@ -341,7 +341,7 @@ class _Assembly:
             table_id=self.found.id, model_name=draft.model, group=draft.group, dataset=draft.dataset,
             metrics=metrics, printed=printed, metric_units={k: v for k, v in draft.units.items() if k in metrics},
             counts={k: v.count for k, v in draft.readings.items() if v.count is not None and k in metrics},
-            emphasised=tuple(k for k, v in draft.readings.items() if v.emphasis and k in metrics),
+            emphasized=tuple(k for k, v in draft.readings.items() if v.emphasis and k in metrics),
             hardware=draft.hardware, notes=tuple(notes), is_baseline=_BASELINE.search(names) is not None,
             std_values=stds, has_std=bool(stds), line=draft.line, **draft.conditions,
         )  # fmt: skip

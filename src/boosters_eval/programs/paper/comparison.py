@@ -45,7 +45,7 @@ class Agreement(NamedTuple):
     relative_diff: float | None  # in percent of the paper's value, without sign; None: the paper's value is 0
     equal_as_printed: bool
     within_tolerance: bool
-    better: bool | None  # whether the difference favours us; None: the direction is not known, or there is none
+    better: bool | None  # whether the difference favors us; None: the direction is not known, or there is none
     status: ComparisonStatus
 
 

@@ -59,7 +59,7 @@ class BenchmarkEntry(Model):
     printed: dict[str, str]  # the digits of each metric, and of its deviation as `<metric>_std`
     metric_units: dict[str, str] = Field(default_factory=dict)
     counts: dict[str, int] = Field(default_factory=dict)  # whole numbers in parentheses, by metric
-    emphasised: tuple[str, ...] = ()  # metrics printed in bold, italics or underlined
+    emphasized: tuple[str, ...] = ()  # metrics printed in bold, italics or underlined
     hardware: str | None = None
     batch_size: int | None = None
     sequence_length: int | None = None

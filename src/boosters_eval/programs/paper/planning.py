@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
-from boosters_eval.datasets import materialise, resolve_dataset
+from boosters_eval.datasets import materialize, resolve_dataset
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
@@ -314,7 +314,7 @@ def _named(target: PaperTarget) -> dict[str, Any]:
 
 def _data(target: PaperTarget) -> tuple[Any, Stored]:
     config = resolve_dataset(data_of(target))
-    return config, materialise(config)
+    return config, materialize(config)
 
 
 def _protocol(target: PaperTarget, steps: tuple[str, ...], native: dict[str, Any]) -> Protocol:

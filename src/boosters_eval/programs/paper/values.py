@@ -113,7 +113,7 @@ def read_cell(
 ) -> CellReading:
     """Read a cell. Parentheses after a value are a deviation or a count only if it is said which."""
     emphasis = emphasis or is_strong(raw) or any("\U0001d7ce" <= char <= "\U0001d7d7" for char in raw)
-    text = normalised(plain(raw)) if len(raw) <= MAX_TEXT else raw
+    text = normalized(plain(raw)) if len(raw) <= MAX_TEXT else raw
     if len(text) > MAX_CELL:
         return CellReading(text[:40] + "…", problem=f"it is longer than {MAX_CELL} characters")
     if text.lower() in _MISSING:
@@ -136,7 +136,7 @@ def read_cell(
 @lru_cache(maxsize=20_000)
 def looks_like_result(raw: str) -> bool:
     """Whether a cell begins with a number: enough to tell a row of results from a header."""
-    text = normalised(plain(raw))[:MAX_CELL]
+    text = normalized(plain(raw))[:MAX_CELL]
     return (
         re.match(rf"[$€~≈<>]?\s*(?:{_NUMBER})", text) is not None and re.match(r"[\d.,+-]+\s*[A-Za-z]{3}", text) is None
     )
@@ -149,7 +149,7 @@ def spelt(text: str) -> str:
     return " ".join(text.split())
 
 
-def normalised(text: str) -> str:
+def normalized(text: str) -> str:
     """A number in one spelling of its signs. Raised digits are never joined to what is before them."""
     if not text.isascii():
         text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
@@ -177,7 +177,7 @@ def _once(text: str) -> tuple[str, int]:
 
 def repeats_of(raw: str) -> int:
     """How often a conversion has written the number of a cell."""
-    return _once(normalised(plain(raw)))[1] if len(raw) <= MAX_TEXT else 1
+    return _once(normalized(plain(raw)))[1] if len(raw) <= MAX_TEXT else 1
 
 
 def quantity(printed: str) -> Quantity | None:

@@ -24,7 +24,7 @@ MARKS: dict[ComparisonStatus, tuple[str, str, str]] = {  # mark, name, and what 
     "match": ("✓", "Match", "<1% diff"),
     "close": ("~", "Close", "<3% diff"),
     "within_tolerance": ("○", "Within Tolerance", ""),
-    "better": ("▲", "Better", "≥3% diff, in our favour"),
+    "better": ("▲", "Better", "≥3% diff, in our favor"),
     "deviation": ("⚠", "Deviation", ""),
     "significant_deviation": ("✗", "Significant", ""),
     "missing": ("?", "Missing", ""),
@@ -127,8 +127,8 @@ def overall(comparison: PaperComparison) -> str:
     parts = [f"{found.within} of {_counted(found.comparisons, 'primary comparison')} {verb} within tolerance"]
     outside = found.comparisons - found.within - found.missing
     if outside:
-        favour = outside - found.worse
-        parts.append(f"{outside} outside" + (f" ({favour} of them in our favour)" if favour else ""))
+        favor = outside - found.worse
+        parts.append(f"{outside} outside" + (f" ({favor} of them in our favor)" if favor else ""))
     if found.missing:
         parts.append(f"{found.missing} missing")
     if not found.comparisons:

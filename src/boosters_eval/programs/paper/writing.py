@@ -120,7 +120,7 @@ def _result(entry: BenchmarkEntry) -> Iterator[str]:
     yield f"        dataset: {quoted(entry.dataset)}"
     yield "        metrics:"
     for name in entry.metrics:
-        yield f"          {quoted(name)}: {entry.printed[name]}{'  # emphasised' if name in entry.emphasised else ''}"
+        yield f"          {quoted(name)}: {entry.printed[name]}{'  # emphasized' if name in entry.emphasized else ''}"
         if name in entry.std_values:
             yield f"          {quoted(f'{name}_std')}: {entry.printed[f'{name}_std']}"
     if entry.metric_units:

@@ -11,7 +11,7 @@ from boosters_eval.core.text import sized
 from boosters_eval.engine import removal
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import all_folders
-from boosters_eval.engine.summaries import summarise
+from boosters_eval.engine.summaries import summarize
 from boosters_eval.engine.telling import cells_text
 from boosters_eval.programs.runs.showing import any_run, name_of, started
 
@@ -26,11 +26,11 @@ def choose(request: RemoveRunsRequest) -> Removal:
     """The runs that are meant; none is removed yet."""
     if request.older_than is not None:
         limit = time.time() - request.older_than.total_seconds()
-        every = map(summarise, all_folders(request.home))
+        every = map(summarize, all_folders(request.home))
         chosen = [run for run in every if run.written < limit and run.state != "running"]
     else:
         folders = {folder.run_id: folder for folder in (any_run(one, request.home) for one in request.references)}
-        chosen = list(map(summarise, folders.values()))
+        chosen = list(map(summarize, folders.values()))
     latest_first = sorted(chosen, key=lambda run: run.written, reverse=True)
     return Removal("run", tuple(_removable(run, request.home) for run in latest_first))
 

@@ -14,7 +14,7 @@ from boosters_eval.core.home import home as home_of
 from boosters_eval.core.text import as_json, counted, sized
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import all_folders, find_run
-from boosters_eval.engine.summaries import is_running, sealed_outcomes, summarise
+from boosters_eval.engine.summaries import is_running, sealed_outcomes, summarize
 from boosters_eval.engine.telling import cells_text, data_sets, kind_text, local_time
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def list_runs(request: ListRunsRequest) -> RunListing:
     """All runs, the latest first."""
-    found = sorted(map(summarise, all_folders(request.home)), key=lambda run: run.written, reverse=True)
+    found = sorted(map(summarize, all_folders(request.home)), key=lambda run: run.written, reverse=True)
     return RunListing(tuple(found[: request.limit]), home_of(request.home), wide=request.wide)
 
 
@@ -38,7 +38,7 @@ def show_run(request: ShowRunRequest) -> RunDetails:
     folder = any_run(request.reference, request.home)
     numbers = folder.attempts()
     return RunDetails(
-        summarise(folder),
+        summarize(folder),
         tuple(_attempt(folder, number) for number in numbers),
         data_sets(folder, numbers[-1]) if numbers else "",
         _machines(folder),

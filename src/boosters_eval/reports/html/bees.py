@@ -1,4 +1,4 @@
-"""Many values per row as a swarm of points, each coloured by another value from low to high."""
+"""Many values per row as a swarm of points, each colored by another value from low to high."""
 
 from __future__ import annotations
 

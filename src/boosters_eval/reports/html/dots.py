@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, RowNames, x_axis
-from boosters_eval.reports.html.svg import colour, fit, holdable, label, line, marker, short
+from boosters_eval.reports.html.svg import color, fit, holdable, label, line, marker, short
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -75,6 +75,6 @@ def dot_charts(
 def _drawn(dot: Dot, name: str, at: Scale, y: float, series: int) -> list[str]:
     parts = []
     if dot.low is not None and dot.high is not None:
-        parts.append(line(at(dot.low), y, at(dot.high), y, f"bar {colour(series)}"))
+        parts.append(line(at(dot.low), y, at(dot.high), y, f"bar {color(series)}"))
     parts.append(marker(at(dot.value), y, series, 4.5, "mean", f"{name}: {number(dot.value, 4)}"))
     return parts

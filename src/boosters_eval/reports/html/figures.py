@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boosters_eval.reports.html.svg import Scale
     from boosters_eval.reports.model import Column, RankingTable, ReportTable
 
-Series = dict[str, int]  # a competitor's colour and shape, the same in every chart
+Series = dict[str, int]  # a competitor's color and shape, the same in every chart
 
 WIDTH = 400
 RIGHT = 14  # the margin at the end of an axis
@@ -37,7 +37,7 @@ class Figure:
     caption: str
 
     def svg(self) -> str:
-        """The drawing; its colours come from the style sheet."""
+        """The drawing; its colors come from the style sheet."""
         box = f"0 0 {WIDTH} {px(self.height)}"
         return f'<svg viewBox="{box}" role="img" aria-label="{text(self.description)}">{"".join(self.parts)}</svg>'
 
@@ -121,7 +121,7 @@ def y_axis(scale: Scale, left: float, column: Column) -> list[str]:
 
 
 def legend(names: Iterable[str], series: Mapping[str, int], top: float = 2) -> tuple[list[str], float]:
-    """What each colour and shape stands for, inside the drawing, and where the legend ends."""
+    """What each color and shape stands for, inside the drawing, and where the legend ends."""
     parts, x, y = [], 4.0, top + 8
     for name in names:
         shown = short(name, _ABOVE)

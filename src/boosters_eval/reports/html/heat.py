@@ -1,4 +1,4 @@
-"""A matrix of names by names: each cell its number, on a shade of one colour, which no reader can take for another."""
+"""A matrix of names by names: each cell its number, on a shade of one color, which no reader can take for another."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _CELL = 34  # the height of a row
 _WIDEST = 72
 _STEEPNESS = 6  # what matters lies between 0.8 and 1
-_DEEPEST = 0.5  # the share of colour in the darkest cell: its number stays readable
+_DEEPEST = 0.5  # the share of color in the darkest cell: its number stays readable
 
 
 def heat_chart(
     what: str, names: Sequence[str], values: Mapping[tuple[str, str], float | None], caption: str
 ) -> Figure | None:
-    """The values of pairs, from 0 (no colour, as everything below) to 1, on the same shades in every chart.
+    """The values of pairs, from 0 (no color, as everything below) to 1, on the same shades in every chart.
 
     A pair without a value is a dash.
     """

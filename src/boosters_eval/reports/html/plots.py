@@ -106,8 +106,8 @@ def _with_attributes(found: re.Match[str]) -> str:
         wanted_tag, *wanted = selector.split(".")
         if wanted_tag in ("", tag) and classes.issuperset(wanted):
             looks |= declared
-    colour = looks.pop("color", "")
-    shown = (f'{name}="{value.replace("currentColor", colour)}"' for name, value in looks.items())
+    color = looks.pop("color", "")
+    shown = (f'{name}="{value.replace("currentColor", color)}"' for name, value in looks.items())
     return f"<{tag} {' '.join(shown)}"
 
 
@@ -129,6 +129,6 @@ def _resolved(value: str) -> str:
 
 @cache
 def _palette() -> dict[str, str]:
-    """The light colours of the page."""
+    """The light colors of the page."""
     root = asset(__package__, "page.css").partition("}")[0]
     return dict(re.findall(r"--([\w-]+): ([^;]+);", root))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, legend, x_axis
-from boosters_eval.reports.html.svg import band, colour, fit, holdable, label, line, marker, short
+from boosters_eval.reports.html.svg import band, color, fit, holdable, label, line, marker, short
 
 if TYPE_CHECKING:
     from boosters_eval.reports.html.svg import Scale
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _ROW = 54  # the name, the reference, the measurement
 _NAME, _REFERENCE_AT, _MEASURED_AT = 13, 27, 41  # their heights in a row
-_REFERENCE, _MEASURED = 3, 0  # their colours and shapes: a diamond and a circle
+_REFERENCE, _MEASURED = 3, 0  # their colors and shapes: a diamond and a circle
 _LONGEST = 54  # characters of a name
 
 
@@ -66,7 +66,7 @@ def _pair(
             continue
         if cell.std:
             low, high = cell.mean - cell.std, cell.mean + cell.std
-            parts.append(line(scale(low), y, scale(high), y, f"whisker {colour(series)}"))
+            parts.append(line(scale(low), y, scale(high), y, f"whisker {color(series)}"))
         parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}, {name}: {cell.shown}"))
     return parts
 

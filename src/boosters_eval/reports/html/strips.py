@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, RowNames, caveat, level, x_axis
-from boosters_eval.reports.html.svg import colour, dot, fit, holdable, label, line, marker, swarm, text_width
+from boosters_eval.reports.html.svg import color, dot, fit, holdable, label, line, marker, swarm, text_width
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _strip(row: Row, cell: TableCell, scale: Scale, top: float, series: int) -> 
     """The marks of a row, and their height."""
     parts, y = [], top + _MEAN / 2 + 2
     if cell.low is not None and cell.high is not None:
-        parts.append(line(scale(cell.low), y, scale(cell.high), y, f"bar {colour(series)}"))
+        parts.append(line(scale(cell.low), y, scale(cell.high), y, f"bar {color(series)}"))
     if cell.mean is not None:
         parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}: {cell.text} (n = {cell.n})"))
     found = [(value, name) for value, name in zip(cell.values, row.points, strict=True) if value is not None]

@@ -1,4 +1,4 @@
-"""Scales, ticks and marks as SVG text. Colours come from the page's style sheet."""
+"""Scales, ticks and marks as SVG text. Colors come from the page's style sheet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from boosters_eval.reports.html.tables import text
 from boosters_eval.reports.numbers import number
 
-SERIES = 8  # colours, and shapes; together they repeat only after 64 series
+SERIES = 8  # colors, and shapes; together they repeat only after 64 series
 EM = 0.62  # the width of a character, in font sizes: that of a wide font, so that nothing overlaps in any
 
 
@@ -140,24 +140,24 @@ def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start
 
 
 def marker(x: float, y: float, series: int, size: float, kind: str = "", title: str = "") -> str:
-    """A mark of a series. Each series also has its own shape, for readers who cannot tell the colours apart."""
+    """A mark of a series. Each series also has its own shape, for readers who cannot tell the colors apart."""
     shape = _SHAPES[(series + series // SERIES) % SERIES]
     hover = f"<title>{text(title)}</title>" if title else ""
-    return _shape(x, y, shape, size, f"{colour(series)} {kind}" if kind else colour(series), hover)
+    return _shape(x, y, shape, size, f"{color(series)} {kind}" if kind else color(series), hover)
 
 
 def dot(x: float, y: float, size: float, series: int, title: str) -> str:
     """A single value."""
-    return _shape(x, y, (), size, f"dot {colour(series)}", f"<title>{text(title)}</title>")
+    return _shape(x, y, (), size, f"dot {color(series)}", f"<title>{text(title)}</title>")
 
 
 def verdict_mark(x: float, y: float, verdict: str, title: str) -> str:
-    """A mark of a verdict: its shape says the same as its colour."""
+    """A mark of a verdict: its shape says the same as its color."""
     return _shape(x, y, _VERDICTS.get(verdict, ()), 5, f"v {verdict}", f"<title>{text(title)}</title>")
 
 
-def colour(series: int) -> str:
-    """The class with the colour of a series."""
+def color(series: int) -> str:
+    """The class with the color of a series."""
     return f"s{series % SERIES}"
 
 

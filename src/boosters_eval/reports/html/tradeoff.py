@@ -18,7 +18,7 @@ from boosters_eval.reports.html.figures import (
     y_axis,
     y_room,
 )
-from boosters_eval.reports.html.svg import colour, fit, holdable, line, marker, px, spread
+from boosters_eval.reports.html.svg import color, fit, holdable, line, marker, px, spread
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _points(
     places = [(x(_mean(price)), y(_mean(score))) for _, price, score in points]
     for (row, price, score), (at_x, at_y), (mark_x, mark_y) in zip(points, places, spread(places, 6, 8), strict=True):
         (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor, column.ceiling)
-        kind = colour(series[row.label])
+        kind = color(series[row.label])
         parts += [line(x(x1), at_y, x(x2), at_y, f"whisker {kind}"), line(at_x, y(y1), at_x, y(y2), f"whisker {kind}")]
         if (mark_x, mark_y) != (at_x, at_y):
             marks.append(line(at_x, at_y, mark_x, mark_y, f"whisker {kind}"))
@@ -142,7 +142,7 @@ def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> Figure |
         parts.append(names.write(table.name, begin, begin + lanes / 2))
         for name, (ratio, low, high) in found.items():
             y = begin + names.extra + 4 + _LANE * (others.index(name) + 0.5)
-            parts.append(line(scale(low), y, scale(high), y, f"whisker {colour(series[name])}"))
+            parts.append(line(scale(low), y, scale(high), y, f"whisker {color(series[name])}"))
             times = f"{number(ratio, 3)} times ({number(low, 3)} to {number(high, 3)})"
             hover = f"{table.name}: {quantity(column)} of {name} is {times} that of {reference}"
             parts.append(marker(scale(ratio), y, series[name], 4, "mean", hover))

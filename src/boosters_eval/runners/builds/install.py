@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.distributions import distributions_in, normalised
+from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError
 from boosters_eval.core.saying import tell
 from boosters_eval.runners import RUNNERS
@@ -184,7 +184,7 @@ def base_requirements() -> list[str]:
 
 def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
     found = distributions_in([str(site)])
-    names = [name for name in map(normalised, order.runner.distributions) if name in found]
+    names = [name for name in map(normalized, order.runner.distributions) if name in found]
     if not names:
         there = ", ".join(item.name for item in found.values()) or "nothing"
         wanted = " or ".join(order.runner.distributions)

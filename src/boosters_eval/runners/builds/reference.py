@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.distributions import normalised
+from boosters_eval.core.distributions import normalized
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import resolved
 from boosters_eval.runners import RUNNERS
@@ -123,7 +123,7 @@ def _checked(value: str, runner: type[Runner], text: str) -> Path:
     if path.suffix != ".whl":
         raise ConfigError(f"The build '{text}' must be a wheel (.whl) or a source folder. Got the file {path} instead.")
     found = wheel_parts(path)[0]
-    if normalised(found) not in map(normalised, runner.distributions):
+    if normalized(found) not in map(normalized, runner.distributions):
         raise ConfigError(
             f"The wheel {path.name} is one of {found}, not of {runner.name} ({' or '.join(runner.distributions)})."
         )

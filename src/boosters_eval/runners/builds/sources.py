@@ -30,7 +30,7 @@ def wheel_digest(path: Path) -> str:
 def source_files(folder: Path) -> dict[str, str]:
     """The digest of each file that a build of the folder may depend on.
 
-    In a git repository it is the whole of it, because a folder may be built from its neighbours: what is tracked, and
+    In a git repository it is the whole of it, because a folder may be built from its neighbors: what is tracked, and
     what is neither tracked nor ignored. Elsewhere it is every file in the folder but the products of builds; so it is
     in a repository that git refuses to read, as it does where another user owns it.
     """

@@ -69,10 +69,10 @@ def test_the_policy_forbids_requests_and_foreign_scripts(visit):
 
 
 @pytest.mark.parametrize("name", ["one", "many", "variants", "sample"])
-def test_nothing_overflows_overlaps_or_is_cut_off_at_any_width_in_any_colours(visit, name):
+def test_nothing_overflows_overlaps_or_is_cut_off_at_any_width_in_any_colors(visit, name):
     page = visit(name, viewport={"width": 1280, "height": 900}).page
     page.evaluate("() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    others = ((400, "light"), (1280, "dark")) if name == "many" else ()  # colours hardly move anything
+    others = ((400, "light"), (1280, "dark")) if name == "many" else ()  # colors hardly move anything
     for width, scheme in ((1280, "light"), (400, "dark"), *others):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -234,7 +234,7 @@ def test_light_and_dark_follow_the_system_and_the_button(visit):
     assert light.page.evaluate(background) == white
 
 
-def test_the_chosen_colours_are_kept(visit):
+def test_the_chosen_colors_are_kept(visit):
     seen = visit(color_scheme="light")
     seen.page.locator("#theme").click()
     deadline = time.monotonic() + 10
@@ -271,7 +271,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling_and_keeps_text_readable(vis
     assert min(height for height in heights) >= 8.5
 
 
-def test_pictures_are_described_and_fields_are_labelled(visit):
+def test_pictures_are_described_and_fields_are_labeled(visit):
     seen = visit("timed")
     pictures = seen.page.locator("figure svg[role=img]")
     assert pictures.count() == 21

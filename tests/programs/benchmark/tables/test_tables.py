@@ -144,7 +144,7 @@ def test_part_of_a_run_is_said_to_be_one(sample):
     assert not [note for note in build_tables(sample).notes if "left out here" in note]
 
 
-def test_library_defaults_are_labelled(sample):
+def test_library_defaults_are_labeled(sample):
     results = [r.model_copy(update={"profile": "defaults"}) for r in sample.filter(dataset="california").results]
     report = build_tables(ResultCollection(results))
     assert report.tables[0].title == "california/gbdt (5 seeds, library defaults)"

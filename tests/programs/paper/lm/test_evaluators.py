@@ -188,8 +188,8 @@ class TestRetrieval:
             (tmp_path / file.name).write_bytes(file.read_bytes())
         settings = {"do_sample": True, "temperature": 9.0, "repetition_penalty": 5.0, "max_length": 5}
         (tmp_path / "generation_config.json").write_text(json.dumps(settings))
-        plain, penalised = (load(str(place), ModelArguments()) for place in (folder, tmp_path))
-        assert [penalised.answer("Say it again, again", 20) for _ in "ab"] == [
+        plain, penalized = (load(str(place), ModelArguments()) for place in (folder, tmp_path))
+        assert [penalized.answer("Say it again, again", 20) for _ in "ab"] == [
             plain.answer("Say it again, again", 20)
         ] * 2
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import counted, in_sentence
-from boosters_eval.programs.benchmark.tables.verdicts import Judgement, deciding_column
+from boosters_eval.programs.benchmark.tables.verdicts import Judgment, deciding_column
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class MoreSplits:
 
 def answer_of(
     table: ReportTable,
-    judged: Mapping[str, Judgement],
+    judged: Mapping[str, Judgment],
     *,
     more: MoreSplits | None = None,
     unbeaten: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
 ) -> str:
-    """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know.
+    """The sentence. `judged` has the judgment of each column, `remarks` what else a reader must know.
 
     `unbeaten` names, for each row that is not better than it, the trivial rule in the column that decides.
     """
@@ -70,7 +70,7 @@ def answer_of(
 def _lead(
     table: ReportTable,
     column: Column | None,
-    judged: Mapping[str, Judgement],
+    judged: Mapping[str, Judgment],
     more: MoreSplits | None,
     unbeaten: Mapping[str, str],
 ) -> str:
@@ -79,7 +79,7 @@ def _lead(
         return "No result: every cell failed" if any(row.failed for row in table.rows) else "No result"
     if column is None:
         return f"No verdict: {_unjudged(table)}"
-    decided = judged.get(column.name, Judgement())
+    decided = judged.get(column.name, Judgment())
     if decided.tied:
         return _Contest.of(table, column, decided, more, unbeaten).said(won=bool(decided.winners))
     position = table.columns.index(column)
@@ -116,7 +116,7 @@ def _absences(table: ReportTable) -> Iterator[str]:
             yield f"{_listed(names)} {_are(names)} {status}"
 
 
-def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, Judgement]) -> Iterator[str]:
+def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, Judgment]) -> Iterator[str]:
     """Who costs least, if that was judged and is not the question itself."""
     for column in table.columns:
         decided = judged.get(column.name)
@@ -141,7 +141,7 @@ class _Contest:
         cls,
         table: ReportTable,
         column: Column,
-        decided: Judgement,
+        decided: Judgment,
         more: MoreSplits | None,
         unbeaten: Mapping[str, str],
     ) -> _Contest:

@@ -17,7 +17,7 @@ from boosters_eval.programs.benchmark.tables.audit import suspicions
 from boosters_eval.programs.benchmark.tables.contenders import Places, absences, group
 from boosters_eval.programs.benchmark.tables.environment import builds_of
 from boosters_eval.programs.benchmark.tables.splits import described
-from boosters_eval.programs.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
+from boosters_eval.programs.benchmark.tables.verdicts import Judgment, column_levels, deciding_column, judge
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
 from boosters_eval.runners.result import BUSY_CELL
@@ -122,7 +122,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     contenders = [dataclasses.replace(contender, apart=places.apart) for contender in contenders]
     columns = _columns(results, options, places)
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
-    judged: dict[str, Judgement] = {}
+    judged: dict[str, Judgment] = {}
     levels = column_levels(columns, test=options.test, alpha=options.alpha)
     losers = trivial.losers(contenders, columns)
     for position, column in enumerate(columns):

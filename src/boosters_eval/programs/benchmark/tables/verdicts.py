@@ -23,7 +23,7 @@ SECONDARY_SHARE = 0.1  # of alpha, for all columns together that do not decide t
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """Which rows may be called best (by position), and the verdict on every pair."""
 
     winners: tuple[int, ...] = ()
@@ -57,11 +57,11 @@ def _judged(columns: Sequence[Column]) -> list[Column]:
     return [column for column in columns if column.higher_is_better is not None and not column.indicative]
 
 
-def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgement:
+def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgment:
     """Judge all pairs of one column, which must have a known direction."""
     measured = (value_of(result, column.name) for contender in contenders for result in contender.results)
     if column.higher_is_better is None or all(value is None for value in measured):
-        return Judgement()
+        return Judgment()
     row_of = {contender.name: index for index, contender in enumerate(contenders)}
     found = compare_rows(
         results_by_name(contenders),
@@ -70,7 +70,7 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
         test=test,
         alpha=alpha,
     )
-    return Judgement(
+    return Judgment(
         winners=() if found.winner is None else (row_of[found.winner],),
         leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
         tied=tuple(sorted(found.tied, key=lambda name: name != found.leader)) if found.pairs else (),

@@ -151,7 +151,7 @@ def _span(given: str | None) -> int:
 
 
 def _text(element: Any, budget: Budget) -> tuple[str, bool]:
-    """The text with scripts marked, formulas as TeX where the page has it, and whether a part is emphasised."""
+    """The text with scripts marked, formulas as TeX where the page has it, and whether a part is emphasized."""
     parts: list[str] = []
     strong = False
     skip = 0

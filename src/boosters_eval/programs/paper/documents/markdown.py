@@ -176,7 +176,7 @@ def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | 
 
 
 def inline(content: str) -> tuple[str, bool]:
-    """A cell or a caption without Markdown's marks, and whether it is emphasised. Formulas stay as they are."""
+    """A cell or a caption without Markdown's marks, and whether it is emphasized. Formulas stay as they are."""
     content = content.strip()
     if not _MARKUP.search(content):
         return content, False

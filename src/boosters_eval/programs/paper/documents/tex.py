@@ -43,7 +43,7 @@ def has_tex(text: str) -> bool:
 
 
 def is_strong(text: str) -> bool:
-    """Whether a part is emphasised."""
+    """Whether a part is emphasized."""
     return _STRONG.search(text) is not None
 
 

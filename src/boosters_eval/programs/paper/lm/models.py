@@ -28,7 +28,7 @@ class LanguageModel:
 
     def __init__(self, model: Any, tokenizer: Any, *, extrapolate: bool = False) -> None:
         self.model = model.eval()
-        # A model's own settings may penalise repetition, which a pass key is: greedy means the likeliest token.
+        # A model's own settings may penalize repetition, which a pass key is: greedy means the likeliest token.
         self.model.generation_config = GenerationConfig(
             eos_token_id=tokenizer.eos_token_id, pad_token_id=_first(tokenizer.pad_token_id, tokenizer.eos_token_id)
         )

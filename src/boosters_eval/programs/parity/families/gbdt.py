@@ -44,7 +44,7 @@ class TrainedModel(Generator):
 
     @classmethod
     def generate(cls, method: MethodSpec, size: Size, seed: int, shared: dict[str, bytes]) -> GeneratedData:
-        """The first half at random; in the second, one value of each row is a threshold or its neighbour."""
+        """The first half at random; in the second, one value of each row is a threshold or its neighbor."""
         library, variant = str(method.parameters["library"]), str(method.parameters["variant"])
         stream = Stream(seed, size.n, size.p)
         x = _features(stream, size, variant)
@@ -73,7 +73,7 @@ def _features(stream: Stream, size: Size, variant: str) -> NDArray[np.float64]:
 
 
 def _beside(value: float, step: int, *, single: bool) -> float:
-    """The value, or its neighbour below or above in the precision in which the library compares."""
+    """The value, or its neighbor below or above in the precision in which the library compares."""
     kind = np.float32 if single else np.float64
     return float(np.nextafter(kind(value), kind(step * np.inf)) if step else kind(value))
 

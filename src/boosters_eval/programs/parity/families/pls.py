@@ -1,4 +1,4 @@
-"""Partial least squares with one target (`pls`) and with three (`pls2`), centred and not scaled."""
+"""Partial least squares with one target (`pls`) and with three (`pls2`), centered and not scaled."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _like(session: PythonSession, prediction: Any) -> NDArray[Any]:
 
 
 class Pls4all(PythonBackend):
-    """The raw binding of pls4all: NIPALS, centred, not scaled."""
+    """The raw binding of pls4all: NIPALS, centered, not scaled."""
 
     name = "pls4all"
     own = True
@@ -231,7 +231,7 @@ _BACKENDS = (
     "octave.plsregress",
 )
 MARGIN = 2.0  # a band reaches this factor beyond the smallest and the largest difference on the shipped sizes
-_SCALES = "It scales the columns to unit variance by default; the method only centres them."
+_SCALES = "It scales the columns to unit variance by default; the method only centers them."
 _STOPS = "Its NIPALS stops when the weights move by less than 1e-6, squared; the oracle's goes on to 1e-28."
 _SIMPLS = "SIMPLS deflates the covariance; with several targets its components are not those of NIPALS."
 
@@ -243,7 +243,7 @@ def _conventions(sentence: str, low: float, high: float, *backends: str) -> tupl
 
 PLS = MethodSpec(
     name="pls",
-    description="Partial least squares with one target, centred, not scaled.",
+    description="Partial least squares with one target, centered, not scaled.",
     canonical="pls4all",
     oracle=Oracle(backend="sklearn", version=">=1.5"),
     backends=_BACKENDS,
@@ -255,7 +255,7 @@ PLS = MethodSpec(
 )
 PLS2 = MethodSpec(
     name="pls2",
-    description="Partial least squares with three targets, centred, not scaled.",
+    description="Partial least squares with three targets, centered, not scaled.",
     canonical="pls4all",
     oracle=Oracle(backend="sklearn", version=">=1.5"),
     backends=_BACKENDS,

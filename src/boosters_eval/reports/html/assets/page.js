@@ -6,7 +6,7 @@
   const root = document.documentElement;
   const button = document.getElementById("theme");
   const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const name = () => { button.textContent = dark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to ${dark() ? "light" : "dark"} colours`); };
+  const name = () => { button.textContent = dark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to ${dark() ? "light" : "dark"} colors`); };
   try { const kept = localStorage.getItem("boosters-eval-theme"); if (kept) root.dataset.theme = kept; } catch { /* not allowed */ }
   button.hidden = false;
   button.addEventListener("click", () => {
