@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import boosters_eval
 from boosters_eval import ConfigError
-from boosters_eval.cluster.addresses import scheduler_address
-from boosters_eval.cluster.introduction import introduce
+from boosters_eval.cluster.calls import introduce
+from boosters_eval.cluster.link import scheduler_address
 from boosters_eval.cluster.messages import Item, Manifest, Question
+from boosters_eval.cluster.node import KEPT_S, Store
 from boosters_eval.cluster.parcels import Parcels, inside
-from boosters_eval.cluster.store import KEPT_S, Store
 
 
 def folder_of(root, files):

@@ -13,12 +13,12 @@ import boosters_eval
 from boosters_eval import Limits, Work
 from boosters_eval.cluster import calls
 from boosters_eval.cluster import node as nodes
-from boosters_eval.cluster.introduction import introduce
+from boosters_eval.cluster.calls import introduce
+from boosters_eval.cluster.executor import CellRequests
 from boosters_eval.cluster.messages import CellReply, Introduction, Order, Post
 from boosters_eval.cluster.names import lease_key, task_key
 from boosters_eval.cluster.node import Node
 from boosters_eval.cluster.parcels import Parcels
-from boosters_eval.cluster.requests import CellRequests
 from boosters_eval.engine import warm
 from dask_clusters import until
 from shells import plan_of

@@ -23,8 +23,7 @@ from boosters_eval.runners.parameters import Mark
 from boosters_eval.tracking import TRACKERS, Tracker, TrackingObserver, chosen_trackers
 from boosters_eval.tracking import observer as observers
 from boosters_eval.tracking.content import content_of, key_of
-from boosters_eval.tracking.observer import WAIT_VARIABLE, allowed_wait
-from boosters_eval.tracking.outpost import Outpost
+from boosters_eval.tracking.observer import WAIT_VARIABLE, Outpost, allowed_wait
 from boosters_eval.tracking.sender import News, Sending, attend
 from boosters_eval.tracking.to_mlflow import accepted_names
 from stamping import FAST, SLOW, Stamping

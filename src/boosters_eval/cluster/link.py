@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import json
 import logging
 import multiprocessing
 import queue
@@ -17,24 +18,104 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distributed import Client, LocalCluster
+import dask
+from distributed import Client, LocalCluster, Security
 
 from boosters_eval.cluster import calls
-from boosters_eval.cluster.addresses import ENCRYPTED, check_certificates, scheduler_address
 from boosters_eval.cluster.messages import CellReply, Introduction
 from boosters_eval.cluster.names import lease_key, task_key
 from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Recalled, Sent
 from boosters_eval.cluster.parcels import inside
-from boosters_eval.cluster.quiet import QuietLoggers
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.files import write_atomically
+from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 
     from boosters_eval.cluster.messages import Post
     from boosters_eval.cluster.news import ClusterNews
     from boosters_eval.cluster.parcels import Parcel
+
+
+_LAST_PORT = 65535
+ENCRYPTED = ("tls://", "wss://")
+_CERTIFICATES = (
+    "set distributed.comm.tls.ca-file, distributed.comm.tls.client.cert and distributed.comm.tls.client.key"
+    " in dask's configuration"
+)
+
+
+def scheduler_address(address: str | None, scheduler_file: str | Path | None, client: Any) -> str | None:
+    """Where the scheduler is, as the user or dask's own configuration names it; None: nowhere yet."""
+    if client is not None:
+        return str(client.scheduler.address)
+    if scheduler_file is not None:
+        path = Path(scheduler_file)
+        try:
+            found = json.loads(read_text(path))["address"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            if isinstance(error, ConfigError):
+                raise
+            raise ConfigError(f"The scheduler file {path} is not one that a dask scheduler writes.") from None
+        address = str(found)
+        if not _looks_right(address):
+            raise ConfigError(f"The scheduler file {path} has no address of a dask scheduler, but '{address}'.")
+    if address is not None:
+        return _checked(address, the("address"))
+    configured = dask.config.get("scheduler-address", None)
+    return None if configured is None else _checked(configured, "The 'scheduler-address' of dask's configuration")
+
+
+def _checked(address: object, source: str) -> str:
+    if not isinstance(address, str) or not _looks_right(address):
+        raise ConfigError(
+            f"{source} must be that of a dask scheduler, such as tcp://host:8786. Got {address!r} instead."
+        )
+    return address
+
+
+def check_certificates(address: str, security: Any) -> None:
+    """Refuse an address whose certificates are not there. `security` is dask's, or its configuration counts."""
+    found = security or Security()
+    if not isinstance(found, Security):  # whatever else dask accepts
+        return
+    try:
+        context = found.get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"The certificates for {address} cannot be used ({reason}): {_CERTIFICATES}.") from None
+    if context is None and address.startswith(ENCRYPTED):
+        raise ConfigError(f"The address {address} needs certificates: {_CERTIFICATES}.")
+
+
+def _looks_right(address: str) -> bool:
+    scheme, found, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    known = not found or scheme in {"tcp", "tls", "ws", "wss", "ucx"}
+    return known and bool(host) and port.isdecimal() and len(port) <= len(str(_LAST_PORT)) and int(port) <= _LAST_PORT
+
+
+class QuietLoggers:
+    """Dask's loggers say little that a user can act on; what matters is told in a sentence of ours."""
+
+    def __init__(self) -> None:
+        self._before = {name: logging.getLogger(name).level for name in self._names()}
+        for name in self._before:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+    @staticmethod
+    def _names() -> Iterator[str]:
+        yield "distributed"
+        for name, item in logging.Logger.manager.loggerDict.items():
+            if name.startswith("distributed.") and isinstance(item, logging.Logger) and item.level:
+                yield name
+
+    def end(self) -> None:
+        """Let them speak again."""
+        for name, level in self._before.items():
+            logging.getLogger(name).setLevel(level)
+
 
 CONNECT_S = 10.0  # seconds within which a scheduler must answer
 _SENDERS = 8  # inputs on their way at a time

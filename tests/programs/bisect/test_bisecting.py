@@ -18,14 +18,12 @@ from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.cell import Installation
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.benchmark.spec import identity_of
-from boosters_eval.programs.bisect.candidates import candidates_of
 from boosters_eval.programs.bisect.model import Candidate
 from boosters_eval.programs.bisect.request import BisectRequest
-from boosters_eval.programs.bisect.running import make_bisector
+from boosters_eval.programs.bisect.running import candidates_of, make_bisector
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.commits import build_commit, commits_between, kept_wheels
-from boosters_eval.runners.builds.install import released_versions
-from boosters_eval.runners.builds.pip import PipResult
+from boosters_eval.runners.builds.install import PipResult, released_versions
 from boosters_eval.runners.resolve import library_name
 
 BAD = 300.0  # what a bad version predicts too high
@@ -420,7 +418,7 @@ def test_what_no_search_can_be_made_with_is_refused_before_anything_is_installed
 
 def test_releases_are_chosen_by_their_version_ends_included(monkeypatch):
     known = ["4.2.0", "4.3.0", "4.9.0", "4.10.0", "4.11.0"]
-    monkeypatch.setattr("boosters_eval.programs.bisect.candidates.released_versions", lambda library: known)
+    monkeypatch.setattr("boosters_eval.programs.bisect.running.released_versions", lambda library: known)
     found = candidates_of(asked(library="lightgbm", versions="4.3..4.10"))
     assert [candidate.name for candidate in found] == ["4.3.0", "4.9.0", "4.10.0"]
     with pytest.raises(ConfigError, match=r"at least two released versions .* pip finds 4\.2\.0 to 4\.11\.0"):

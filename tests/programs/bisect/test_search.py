@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval.programs.bisect.search import choose, locate
+from boosters_eval.programs.bisect.running import choose, locate
 
 
 def stepped(at, broken=(), asked=None):

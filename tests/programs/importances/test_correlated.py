@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from boosters_eval.programs.importances.correlated import FEWEST_VARIED, correlated_columns
+from boosters_eval.programs.importances.reading import FEWEST_VARIED, correlated_columns
 
 RNG = np.random.default_rng(3)
 A, B = RNG.normal(size=(2, 500))

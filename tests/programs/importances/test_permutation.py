@@ -6,10 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.importances import permutation
-from boosters_eval.programs.importances.permutation import measured_rows, permutation_importance, score_by, shuffle
+from boosters_eval.programs.importances import workload as permutation
 from boosters_eval.programs.importances.records import FeatureUnit
-from boosters_eval.programs.importances.workload import units_of
+from boosters_eval.programs.importances.workload import (
+    measured_rows,
+    permutation_importance,
+    score_by,
+    shuffle,
+    units_of,
+)
 
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(200, 4)).astype(np.float32)

@@ -23,10 +23,10 @@ from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.history.query import seconds_by_cell
 from boosters_eval.programs.paper.compare import compare_results
-from boosters_eval.programs.paper.models import open_model, predict
 from boosters_eval.programs.paper.planning import plan_targets
 from boosters_eval.programs.paper.reading import read_specification
 from boosters_eval.programs.paper.results import PaperResults
+from boosters_eval.programs.paper.scoring import open_model, predict
 from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS

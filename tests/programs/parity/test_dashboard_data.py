@@ -1,8 +1,7 @@
 import pytest
 
 import parity_rows
-from boosters_eval.programs.parity.dashboard import MEANINGS
-from boosters_eval.programs.parity.dashboard_data import compact
+from boosters_eval.programs.parity.dashboard import MEANINGS, compact
 from boosters_eval.programs.parity.report import build_parity_report
 
 

@@ -16,10 +16,15 @@ import pytest
 from boosters_eval import BuildError, ConfigError, add_builds
 from boosters_eval.core.saying import listening
 from boosters_eval.runners.builds import install as installing
-from boosters_eval.runners.builds import pip
-from boosters_eval.runners.builds.install import BuildOrder, install_order, install_reference
+from boosters_eval.runners.builds import install as pip
+from boosters_eval.runners.builds.install import (
+    BuildOrder,
+    install_order,
+    install_reference,
+    source_digest,
+    source_files,
+)
 from boosters_eval.runners.builds.reference import parse_reference
-from boosters_eval.runners.builds.sources import source_digest, source_files
 from boosters_eval.runners.builds.store import all_builds, damaged_folders, find_build, locked, remove_build
 from boosters_eval.runners.installed import installed_build, library_digest
 from toys import code, write_runner, write_source, write_wheel

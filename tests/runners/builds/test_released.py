@@ -6,8 +6,7 @@ from boosters_eval import ConfigError, prepare_comparison, run_prepared
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.reports import render_markdown
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds.install import released_versions
-from boosters_eval.runners.builds.pip import run_pip
+from boosters_eval.runners.builds.install import released_versions, run_pip
 from boosters_eval.runners.builds.resolve import resolve_competitors
 
 pytestmark = pytest.mark.slow

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.core.errors import MetricInputError
+from boosters_eval.core.errors import BoostersEvalError, MetricInputError
 from boosters_eval.datasets import open_stored
 from boosters_eval.metrics import compute_metrics
+from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.preparing import Prepared, ProtocolSplit, prepare_rows, protocol_split
 from boosters_eval.programs.benchmark.protocol import Protocol
-from boosters_eval.programs.paper.models import open_model, predict
-from boosters_eval.runners.base import FitRequest
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.base import FitRequest, Translation
 from boosters_eval.runners.measure import check_predictions
 from boosters_eval.runners.parameters import TrainingConfig
 
@@ -21,8 +23,100 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from boosters_eval.datasets import Table
     from boosters_eval.programs.paper.evaluate import Scoring
+
+
+class ModelFileError(BoostersEvalError):
+    """A saved model that cannot be opened, or does not predict what its task needs."""
+
+
+def open_model(form: str, path: Path) -> Any:
+    """The model in a file. A pickle is opened only where the plan says so, because the user allows it."""
+    try:
+        return _OPENERS[form](path)
+    except Exception as error:
+        raise ModelFileError(f"{path.name} cannot be opened as a model of {form}: {error}") from error
+
+
+def predict(form: str, model: Any, request: FitRequest, x: NDArray[np.float32]) -> NDArray[Any]:
+    """Values, scores or probabilities of class 1; (n, k) for classes and quantiles."""
+    if form in RUNNERS:
+        return RUNNERS[form].predict(Translation(request, native={}), model, x)
+    outputs = _onnx_outputs(model, x) if form == "onnx" else _estimated(model, request, x)
+    array = np.asarray(outputs)
+    return array[:, 1] if request.task is Task.BINARY and array.ndim == 2 and array.shape[1] == 2 else array
+
+
+def _open_xgboost(path: Path) -> Any:
+    return import_module("xgboost").Booster(model_file=str(path))
+
+
+def _open_lightgbm(path: Path) -> Any:
+    return [import_module("lightgbm").Booster(model_file=str(path))]
+
+
+def _open_catboost(path: Path) -> Any:
+    form = "json" if path.suffix.lower() == ".json" else "cbm"
+    return [import_module("catboost").CatBoost().load_model(str(path), format=form)]
+
+
+def _open_boosters(path: Path) -> Any:
+    """Its binary form tells what model it holds; its JSON form is tried as trees, then as a linear model."""
+    boosters = import_module("boosters")
+    content = path.read_bytes()
+    if not content.lstrip().startswith(b"{"):
+        return boosters.Model.load_from_bytes(content), {}
+    try:
+        return boosters.GBDTModel.from_json_bytes(content), {}
+    except Exception:  # noqa: BLE001 (its errors have no common type)
+        return boosters.GBLinearModel.from_json_bytes(content), {}
+
+
+def _open_onnx(path: Path) -> Any:
+    runtime = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _open_pickle(path: Path) -> Any:
+    if path.suffix.lower() == ".joblib":
+        return import_module("joblib").load(path)
+    import pickle  # noqa: PLC0415 (only where the user allows it)
+
+    with path.open("rb") as file:
+        return pickle.load(file)  # noqa: S301 (only where the user allows it)
+
+
+_OPENERS = {
+    "xgboost": _open_xgboost,
+    "lightgbm": _open_lightgbm,
+    "catboost": _open_catboost,
+    "boosters": _open_boosters,
+    "onnx": _open_onnx,
+    "pickle": _open_pickle,
+}
+
+
+def _onnx_outputs(session: Any, x: NDArray[np.float32]) -> Any:
+    """The last output: converters put the classes first and their probabilities last, some as a map per row."""
+    found = session.run(None, {session.get_inputs()[0].name: x})[-1]
+    if isinstance(found, list) and found and isinstance(found[0], dict):
+        return [[row[label] for label in sorted(row)] for row in found]
+    return found
+
+
+def _estimated(model: Any, request: FitRequest, x: NDArray[np.float32]) -> Any:
+    if request.task.is_classification:
+        if not hasattr(model, "predict_proba"):
+            raise ModelFileError(f"A model of classes needs 'predict_proba', which {type(model).__name__} has not.")
+        return model.predict_proba(x)
+    if not hasattr(model, "predict"):
+        raise ModelFileError(f"A model needs the method 'predict', which {type(model).__name__} has not.")
+    return model.predict(x)
 
 
 def score_model(
