@@ -13,7 +13,7 @@ import pytest
         (["--kinds", ", "], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
         (
             ["--format", "xml"],
-            "The '--format' option must be markdown, json, csv, html or table. Got 'xml' instead.",
+            "The '--format' option must be markdown, json, csv, html, latex or table. Got 'xml' instead.",
         ),
         (
             ["--format", "table", "-o", "a.md"],

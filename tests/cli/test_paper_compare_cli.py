@@ -72,9 +72,9 @@ def test_the_exit_code_says_whether_every_primary_target_is_within_tolerance(
     [
         (
             ["--output", "x.pdf"],
-            "The '--output' option must end in .yaml, .json, .md, .txt or .html unless --format is given.",
+            "The '--output' option must end in .yaml, .json, .md, .txt, .html or .tex unless --format is given.",
         ),
-        (["--format", "yam"], "must be yaml, json, markdown or html. Got 'yam' instead. Did you mean 'yaml'?"),
+        (["--format", "yam"], "must be yaml, json, markdown, html or latex. Got 'yam' instead. Did you mean 'yaml'?"),
         (["--results", "benchmarks.yaml"], "must be results of 'paper run', of the kind 'boosters-eval paper results'"),
         (
             ["--paper", "results.json"],

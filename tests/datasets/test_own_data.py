@@ -24,7 +24,7 @@ from boosters_eval.datasets.files import config_from_file, config_from_frame
 from boosters_eval.metrics.task import Task
 
 N = 40
-PLAIN = "i,f,color,flag,big,sci,quoted,mix,target\n" + "".join(
+PLAIN = "i,f,colour,flag,big,sci,quoted,mix,target\n" + "".join(
     f"{i},{i / 7!r},{['red', 'blue', ''][i % 3]},{i % 2 == 0},{i * 10**6},{'NA' if i % 9 == 0 else f'{i}e-3'},"
     f"{chr(34) + 'a, b' + chr(34) if i % 4 else 'c'},{['x1', '7', 'y'][i % 3]},{i * i / 3}\n"
     for i in range(60)
