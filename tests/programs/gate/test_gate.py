@@ -463,6 +463,18 @@ def test_both_bounds_are_reported(home, baseline):
     assert decide(home, baseline, worse_there).report.lower_bound_95_held_out is None
 
 
+def test_nothing_is_said_to_be_covered_where_the_bound_misses_the_threshold():
+    """The mean reaches the threshold, the bound does not: there is no promotion that few units could spoil."""
+    report = make_report(factories.cases(*[1.0] * 11, 0.5), run_id="deadbeef")
+    assert report.lower_bound_95 < 0.95 < report.mean_score
+    coverage = _coverage(report, 0.95)
+    assert coverage.level is None
+    (told,) = rules(threshold=0.95, low_coverage=False).objections(report, coverage)
+    assert told.startswith("The lower bound ")
+    at_bound = _coverage(report, report.lower_bound_95)
+    assert at_bound.level == pytest.approx(min(0.95, 1 - (report.lower_bound_95 / report.mean_score) ** 12))
+
+
 def test_a_promotion_needs_data_sets_that_would_have_shown_a_rare_loss(home, baseline):
     """Twelve perfect scores say little about a crash on every fiftieth data set."""
     held = decide(home, baseline, rules=rules(low_coverage=False))
