@@ -81,6 +81,16 @@ def test_the_tolerance_of_a_negative_number_is_a_share_of_its_size():
     assert find_shift(noisy(-1.0), noisy(-1.001, seed=1), SCORES, alpha=0.05).outcome == "unchanged"
 
 
+@pytest.mark.parametrize(
+    ("after", "outcome"), [(1.45, "unchanged"), (1.55, "changed"), (0.7, "unchanged"), (0.64, "changed")]
+)
+def test_the_tolerance_of_a_ratio_ends_where_one_takes_so_much_more_than_the_other(after, outcome):
+    """A tolerance of 50 % is up to 3 : 2 in either direction, not up to exp(0.5) = 1.65."""
+    tolerant = Yardstick("train_time_s", higher_is_better=False, as_ratio=True, tolerance=0.5)
+    assert tolerant.margin(7.0) == pytest.approx(np.log(1.5))
+    assert find_shift(noisy(1.0), noisy(after, seed=1), tolerant, alpha=0.01).outcome == outcome
+
+
 def test_identical_predictions_on_a_single_split_decide_nothing():
     assert not place(side([1], "a"), side([1], "a"), side([2]), SCORES, rising=True, level=0.01, margin=0.01).settled
 
