@@ -78,6 +78,13 @@ def test_identical_predictions_are_equivalent_whatever_the_resolution():
     assert found == ["equivalent", "equivalent", "inconclusive", "equivalent", None]
 
 
+@pytest.mark.parametrize("sides", [(1e200, 1.0), (1.0, 1e200), (1e200, 1e200)])
+def test_scores_too_large_to_be_squared_are_left_to_the_comparison_of_one_pair(sides):
+    a, b = (side * np.array([[1.0, 1.1, 0.9, 1.2, 1.0]]) for side in sides)
+    options = {"test_train_ratio": 0.25, "resolution": 0.0, "identical": np.zeros(1, dtype=bool)}
+    assert verdicts_of_scores(a, b, Criteria(higher_is_better=True), **options) == [None]
+
+
 def test_one_split_is_left_to_the_comparison_of_one_pair():
     one = np.full((2, 1), 0.5)
     assert verdicts_of_times(one, one, Criteria(higher_is_better=False, test="paired")) == [None, None]

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.stats.inference import StatisticsInputError, holm, paired, signed_rank, welch
+from boosters_eval.stats.inference import (
+    SAME,
+    SignedRank,
+    StatisticsInputError,
+    holm,
+    paired,
+    signed_rank,
+    spread_is_zero,
+    welch,
+)
 from boosters_eval.stats.power import detectable_errors
 from boosters_eval.stats.significance import _read, compare_pair, compare_times
 
@@ -123,6 +132,20 @@ def test_the_wilcoxon_interval_excludes_zero_exactly_when_the_test_rejects():
         low, high = test.interval(0.05)
         p_value = 2 * min(test.greater(0.0), test.less(0.0))
         assert (low > 0 or high < 0) == (p_value <= 0.05)
+
+
+def test_the_wilcoxon_interval_excludes_zero_at_a_p_value_of_exactly_alpha():
+    values = np.arange(1.0, 7.0)  # of 64 assignments of signs, none is more extreme: p = 2 / 64
+    assert 2 * signed_rank(values).greater(0.0) == 1 / 32
+    assert signed_rank(values).interval(1 / 32) == (1.0, 6.0)
+    assert signed_rank(-values).interval(1 / 32) == (-6.0, -1.0)
+    assert SignedRank(tuple(values), 1 / 32).interval(1 / 32) == (1.0, 6.0)  # no resolution unless one is given
+
+
+def test_values_that_differ_by_no_more_than_rounding_have_no_spread():
+    assert spread_is_zero(np.array([0.0, SAME]), 1.0)
+    assert not spread_is_zero(np.array([0.0, 1.001 * SAME]), 1.0)
+    assert spread_is_zero(np.zeros(3), 0.0)
 
 
 def test_wilcoxon_says_n_too_small_where_it_could_never_reject():
@@ -366,6 +389,7 @@ def test_holm_on_a_worked_example():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"alpha": 1.0}, "'alpha' parameter must be between 0 and 1. Got 1.0"),
         ({"alpha": 0.0}, "'alpha' parameter must be between 0 and 1. Got 0.0"),
         ({"alpha": float("nan")}, "'alpha' parameter"),
         ({"rope": -0.1}, "'rope' parameter must be 0 or more. Got -0.1"),
