@@ -384,7 +384,7 @@ def main() -> int:
         for number, one in enumerate(workshop.run(chosen), 1):
             if one.state == "survived" and one.name in reasons:
                 one.state = "explained"
-            print(f"{number:4d}/{len(chosen)} {one.state:9s} {one.seconds:5.1f} s  {one.name}")
+            print(f"{number:4d}/{len(chosen)} {one.state:9s} {one.seconds:5.1f} s  {one.name}", flush=True)
     return _tell(root, chosen, every, reasons, time.monotonic() - began)
 
 
