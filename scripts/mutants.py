@@ -444,7 +444,7 @@ def _tell(root: Path, chosen: list[Mutant], every: list[Mutant], reasons: dict[s
 def _diff(root: Path, mutant: Mutant) -> str:
     before = ast.unparse(ast.parse((root / PACKAGE / mutant.module).read_text(encoding="utf-8")))
     lines = difflib.unified_diff(before.splitlines(), mutant.text().splitlines(), lineterm="", n=1)
-    return "\n".join(list(lines)[3:])
+    return "\n".join(line[:160] for line in list(lines)[3:])
 
 
 if __name__ == "__main__":
