@@ -354,5 +354,5 @@ class TestUserMetrics:
 @pytest.mark.parametrize("name", ["top_k_accuracy", "ndcg", "map", "mrr", "ece"])
 def test_a_count_begins_at_one(name):
     assert get(f"{name}@1").spec == f"{name}@1"
-    with pytest.raises(ConfigError, match="must be an integer of at least 1.*Got 0 instead"):
+    with pytest.raises(ConfigError, match=r"must be an integer of at least 1.*Got 0 instead"):
         get(f"{name}@0")
