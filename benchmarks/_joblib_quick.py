@@ -95,7 +95,9 @@ def run(cell, folder):
     table = np.load(folder / f"{cell['dataset']}.npz")
     rows = np.load(folder / cell["split"])
     x, y, train, valid = table["x"], table["y"], rows["train"], rows["valid"]
-    predicted = FITS[cell["library"]](cell["native"], np.ascontiguousarray(x[train]), y[train], np.ascontiguousarray(x[valid]))
+    predicted = FITS[cell["library"]](
+        cell["native"], np.ascontiguousarray(x[train]), y[train], np.ascontiguousarray(x[valid])
+    )
     return SCORES[cell["task"]](y[valid], predicted)
 
 
