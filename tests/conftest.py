@@ -16,6 +16,9 @@ import simulations
 # The libraries read this when they are loaded; lanes and started programs set or inherit it.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# The home of whoever runs the tests is neither read nor written; a test that needs one makes it.
+os.environ.pop("BOOSTERS_EVAL_HOME", None)
+
 GOLDEN = Path(__file__).parent / "golden"
 PLUGINS = Path(__file__).parent / "plugins"
 

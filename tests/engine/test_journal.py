@@ -318,3 +318,36 @@ def test_what_the_run_id_does_not_cover_is_covered_by_the_first_line(faulty, hom
     for load in (folder.load, lambda: load_verified(folder)):
         with pytest.raises(RunError, match=f"{name}: is not what it was"):
             load()
+
+
+@settings(max_examples=20)
+@given(written=st.integers(0, 3), stated=st.integers(0, 5))
+def test_seal_must_count_the_outcomes_before_it(tmp_path_factory, written, stated):
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    path = write(folder, [result(seed) for seed in range(written)])
+    journal, _ = folder.open(new=False)
+    journal.seal(stated)
+    journal.close()
+    right = stated == written
+    assert read(path).damage == (
+        None if right else f"line {written + 3 - (not written)} does not count the outcomes before it"
+    )
+
+
+def test_seal_counts_a_cell_that_ran_twice_once(folder):
+    path = write(folder, [result(1, 0.1), result(2), result(1, 0.3)])
+    journal, _ = folder.open(new=False)
+    journal.seal(2)
+    journal.close()
+    assert (read(path).sealed, read(path).damage) == (True, None)
+
+
+def test_run_that_goes_on_after_its_seal_is_complete_only_with_another_one(folder):
+    path = write(folder, [result(1)], seal=True)
+    assert read(path).sealed
+    write(folder, [result(2)], new=False)
+    assert (read(path).sealed, read(path).damage, len(read(path).outcomes)) == (False, None, 2)
+    journal, _ = folder.open(new=False)
+    journal.seal(2)
+    journal.close()
+    assert (read(path).sealed, read(path).damage) == (True, None)

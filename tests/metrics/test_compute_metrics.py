@@ -53,6 +53,15 @@ def test_multiclass_gives_the_keys_and_values_of_the_rfc():
     assert got == pytest.approx(expected, rel=1e-12)
 
 
+def test_two_classes_are_enough_for_a_matrix_of_probabilities_and_one_is_not():
+    p = np.column_stack([1 - P, P])
+    for n_classes in (2, None):
+        got = compute_metrics(Task.MULTICLASS, Y, p, n_classes=n_classes)
+        assert got["mlogloss"] == pytest.approx(sk.log_loss(Y, P), rel=1e-12)
+    with pytest.raises(MetricInputError, match="one column for each of two or more classes"):
+        compute_metrics(Task.MULTICLASS, Y, p[:, :1])
+
+
 def test_ranking_gives_its_metrics():
     grades, groups = RNG.integers(0, 3, N), np.repeat(np.arange(6), 10)
     got = compute_metrics("ranking", grades, P, groups=groups)

@@ -66,6 +66,12 @@ def test_values_lie_within_the_declared_range(name, seed, rows, scale):
             assert metric.high is None or value <= metric.high + ROUNDING
 
 
+@pytest.mark.parametrize("name", ["r2", "accuracy", "auc_roc", "f1", "average_precision", "matthews"])
+def test_a_perfect_prediction_reaches_the_declared_end_of_the_range(name):
+    labels = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    assert get(name).compute(labels, labels) == get(name).high == 1.0
+
+
 _VARIANTS = {
     "pinball": ("pinball@0.1", "pinball@0.1,0.9"),
     "crps": ("crps@0.1,0.5,0.9",),

@@ -349,3 +349,10 @@ class TestUserMetrics:
         assert isinstance(make[0], Metric)
         assert make[0].name == "fn"
         assert get(make[0]) is make[0]
+
+
+@pytest.mark.parametrize("name", ["top_k_accuracy", "ndcg", "map", "mrr", "ece"])
+def test_a_count_begins_at_one(name):
+    assert get(f"{name}@1").spec == f"{name}@1"
+    with pytest.raises(ConfigError, match=r"must be an integer of at least 1.*Got 0 instead"):
+        get(f"{name}@0")

@@ -66,6 +66,8 @@ def test_agreement_has_no_sides_no_order_of_features_and_ends_at_one(measure, pa
         ([1.0, 2.0], [1.0, 2.0]),
         ([0.0, 0.0, 0.0], [1.0, 2.0, 3.0]),
         ([5.0, 5.0, 5.0], [5.0, 5.0, 5.0]),
+        ([0.1, 0.1, 0.1], [1.0, 2.0, 3.0]),  # whose mean is not 0.1
+        ([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]),
         ([np.nan, 1.0, 2.0], [1.0, 2.0, 3.0]),
         ([np.inf, 1.0, 2.0], [1.0, 2.0, 3.0]),
         ([], []),
@@ -123,6 +125,14 @@ def test_predictions_of_several_outputs_correlate_around_the_mean_of_each():
     a = np.array([[0.0, 10.0], [1.0, 11.0], [2.0, 12.0]])
     assert correlation(a, a + np.array([5.0, -7.0])) == pytest.approx(1)
     assert correlation(a, a[::-1]) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("count", [3, 8, 20])
+def test_a_step_of_tau_is_one_exchange_of_neighbours(count):
+    ranking = np.arange(count, dtype=float)
+    exchanged = ranking.copy()
+    exchanged[[0, 1]] = exchanged[[1, 0]]
+    assert kendall_tau(ranking, exchanged) == pytest.approx(1 - tau_step(count), rel=1e-12)
 
 
 def taus(values):

@@ -83,6 +83,9 @@ def test_acceleration_is_the_jackknifes(scores):
 def test_ties_count_half_and_infinity_is_out_of_reach():
     assert _bias_correction([0.5], [0.5] * 10) == 0.0
     assert _bias_correction([0.1, 0.2, 0.3], [0.2, math.nextafter(0.2, 1), math.nextafter(0.2, 0)]) == 0.0
+    for edge in (0.5 - 2.0**-40, 0.5 + 2.0**-40):  # this far apart, and no farther, is a tie
+        assert _bias_correction([0.5], [edge] * 10) == 0.0
+        assert _bias_correction([0.5], [edge + math.copysign(2.0**-45, edge - 0.5)] * 10) != 0.0
     assert _bias_correction([0.5], [0.4] * 1000) == pytest.approx(scipy_stats.norm.ppf(1 - 1 / 2000))
     assert _bias_correction([0.5], [0.6] * 1000) == pytest.approx(scipy_stats.norm.ppf(1 / 2000))
 
@@ -156,6 +159,14 @@ def test_the_window_holds_where_a_resample_of_one_index_would_leave_it():
     for seed in range(300):
         bound = compute_lower_bound_95(scores, run_id=f"{seed:08x}")
         assert np.mean(scores) - 2 * np.std(scores, ddof=1) <= bound <= np.mean(scores)
+
+
+def test_a_resample_below_the_window_gives_its_lower_edge():
+    """This seed draws the worst score six times; the window ends two deviations (ddof 1) below the mean."""
+    scores = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]
+    assert set(np.random.default_rng(0xC6AB).integers(0, 6, (1, 6)).ravel()) == {5}
+    edge = np.mean(scores) - 2 * np.std(scores, ddof=1)
+    assert compute_lower_bound_95(scores, run_id="0000c6ab", n_resamples=1) == pytest.approx(edge, abs=1e-12)
 
 
 @given(unit, st.integers(5, 60), run_ids)

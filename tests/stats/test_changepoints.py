@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from boosters_eval.stats import changepoints
 from boosters_eval.stats.changepoints import fewest_for_any_step, fewest_runs, find_steps
 from boosters_eval.stats.inference import StatisticsInputError
 
@@ -127,3 +128,33 @@ def test_values_that_are_not_finite_numbers_are_refused(values):
 def test_a_level_that_is_none_is_refused(alpha):
     with pytest.raises(StatisticsInputError, match="between 0 and 1"):
         find_steps([1.0, 2.0], alpha=alpha)
+
+
+def test_a_side_is_lasting_only_if_most_of_it_lies_beyond_the_median_of_the_other():
+    other = np.array([4, 5, 6])
+    assert changepoints._is_lasting(np.array([6, 7]), other)
+    assert changepoints._is_lasting(np.array([4, 3]), other)
+    assert not changepoints._is_lasting(np.array([5, 5]), other)
+    assert not changepoints._is_lasting(np.array([4, 7]), other)
+
+
+def test_a_p_value_of_exactly_the_level_is_told():
+    def draws():
+        return changepoints._Draws(iter([np.array([[1.0]] * 4 + [[0.0]] * 95)]), 99, 1)
+
+    assert draws().p_value(lambda block: block, 1.0, 0.05) == 0.05
+    assert draws().p_value(lambda block: block, 1.0, 0.049) == 1.0
+
+
+@pytest.mark.parametrize(("runs", "permutations"), [(10, 9999), (50, 4000), (400, 1999)])
+def test_a_shorter_stretch_is_permuted_more_often(runs, permutations, monkeypatch):
+    asked = []
+    real = changepoints._permutations
+    monkeypatch.setattr(changepoints, "_permutations", lambda scores, total: asked.append(total) or real(scores, total))
+    levels = np.arange(runs)
+    changepoints._one_step(levels, changepoints._scores(levels), 0.01)
+    assert asked == [permutations]
+
+
+def test_no_values_have_no_groups():
+    assert changepoints._without_rounding(np.array([])).shape == (0,)

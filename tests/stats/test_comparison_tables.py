@@ -7,8 +7,8 @@ from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.observations import Side
-from boosters_eval.stats.significance import compare_pair
-from boosters_eval.stats.tables import compare_table
+from boosters_eval.stats.significance import Criteria, compare_pair
+from boosters_eval.stats.tables import compare_sides, compare_table
 
 
 @pytest.fixture
@@ -248,3 +248,34 @@ def test_criteria_that_mean_nothing_are_refused(table):
         table(a=0.0, b=0.05, alpha=5)
     with pytest.raises(StatisticsInputError, match="rope"):
         table(a=0.0, b=0.05, rope=-1)
+
+
+def test_two_values_have_a_deviation(make, table):
+    found = table(a=make.side([1.0, 3.0]), b=make.side([2.0, 2.5])).summaries["a"]
+    assert (found.mean, found.n) == (2.0, 2)
+    assert found.std == pytest.approx(np.sqrt(2))
+    assert found.interval is not None
+
+
+def test_sides_are_compared_by_their_difference_unless_a_ratio_is_asked_for(make, table):
+    a, b = make.named("a"), make.named("b", 0.05)
+    criteria = Criteria(higher_is_better=False)
+    assert compare_sides(a, b, metric="rmse", criteria=criteria) == table(a=a, b=b).get("a", "b")
+    by_ratio = compare_sides(a, b, metric="train_time_s", criteria=replace(criteria, test="paired"), as_ratio=True)
+    assert by_ratio.ratio is not None
+
+
+def test_the_rule_of_a_table_decides_what_welchs_test_says(table):
+    """Intervals that overlap decide nothing, whatever the p-value; where they do not, the better mean does."""
+    apart = table(a=0.0, b=0.2, test="welch")
+    assert (apart.ruled("a", "b").verdict, apart.ruled("b", "a").verdict) == ("better", "worse")
+    overlapping = table(a=0.0, b=0.037, test="welch")
+    assert overlapping.get("a", "b").verdict == "better"
+    for pair in (overlapping.ruled("a", "b"), overlapping.ruled("b", "a")):
+        assert (pair.verdict, pair.p_value) == ("inconclusive", overlapping.get("a", "b").p_value)
+        assert pair.note == "By the RFC's rule nothing is decided: the intervals of the two means overlap."
+    unclear = table(a=0.0, b=0.001, test="welch")
+    assert unclear.ruled("a", "b") == unclear.get("a", "b")
+    assert unclear.get("a", "b").verdict == "inconclusive"
+    plain = table(a=0.0, b=0.2)
+    assert plain.ruled("b", "a") == plain.get("b", "a")

@@ -61,6 +61,13 @@ def test_neighboring_windows_that_are_alike_widen_the_interval():
     assert mixed.error == pytest.approx(inference.paired(steps, overlap=0.05).error)
 
 
+def test_the_correlation_of_neighbours_is_seen_too_low_by_one_over_their_number():
+    """Of 1, 1, -1, -1 it is (1 - 1 + 1) / 4, and 1 / 4 more: the mean varies by (1 + 1/2) / (1 - 1/2) / 4."""
+    ordered = inference.Design(ordered=True)
+    found = inference.paired(np.array([1.0, 1.0, -1.0, -1.0]) + 5, design=ordered)
+    assert found.error == pytest.approx(np.sqrt(4 / 3 * 0.75))
+
+
 @pytest.mark.parametrize("test", ["welch", "paired", "wilcoxon"])
 @pytest.mark.parametrize("kind", ["time", "group"])
 def test_tests_for_independent_splits_are_refused_on_splits_that_are_not(kind, test):

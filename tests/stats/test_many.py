@@ -1,7 +1,10 @@
 """Verdicts on many pairs at once are those of the comparison of one pair, or none."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.many import verdicts_of_scores, verdicts_of_times
@@ -75,6 +78,66 @@ def test_identical_predictions_are_equivalent_whatever_the_resolution():
     assert found == ["equivalent", "equivalent", "inconclusive", "equivalent", None]
 
 
+@pytest.mark.parametrize("sides", [(1e200, 1.0), (1.0, 1e200), (1e200, 1e200)])
+def test_scores_too_large_to_be_squared_are_left_to_the_comparison_of_one_pair(sides):
+    a, b = (side * np.array([[1.0, 1.1, 0.9, 1.2, 1.0]]) for side in sides)
+    options = {"test_train_ratio": 0.25, "resolution": 0.0, "identical": np.zeros(1, dtype=bool)}
+    assert verdicts_of_scores(a, b, Criteria(higher_is_better=True), **options) == [None]
+
+
 def test_one_split_is_left_to_the_comparison_of_one_pair():
     one = np.full((2, 1), 0.5)
     assert verdicts_of_times(one, one, Criteria(higher_is_better=False, test="paired")) == [None, None]
+
+
+ROPE = 0.02
+
+
+def _on_an_edge(edge, off):
+    """Differences from 1 whose interval ends `off` beside an edge, by the formula of the corrected test."""
+    noise = np.array([-2.0, 1.0, 0.0, 3.0, -2.0]) * (2e-3 if edge in {"margin", "-margin"} else 1e-2)
+    half = stats.t.ppf(0.975, 4) * math.sqrt(1 / 5 + 0.25) * noise.std(ddof=1)
+    mean = {
+        "low at 0": half,
+        "high at 0": -half,
+        "-margin": (half - ROPE) / (1 + ROPE / 2),  # where mean - half = -rope * (1 + mean / 2)
+        "margin": (ROPE - half) / (1 - ROPE / 2),
+    }[edge]
+    return 1 + mean + off + noise
+
+
+@pytest.mark.parametrize("edge", ["low at 0", "high at 0", "-margin", "margin"])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_an_interval_that_ends_on_an_edge_is_left_to_the_comparison_of_one_pair(edge, scale):
+    offs = (-1e-6, -1e-10, 0.0, 1e-10, 1e-6)
+    a = scale * np.array([_on_an_edge(edge, off) for off in offs])
+    b = np.full_like(a, scale)
+    found = verdicts_of_scores(
+        a,
+        b,
+        Criteria(higher_is_better=True, rope=ROPE),
+        test_train_ratio=0.25,
+        resolution=0.0,
+        identical=np.zeros(len(a), dtype=bool),
+    )
+    assert found[1:4] == [None] * 3
+    options = {"higher_is_better": True, "test_train_ratio": 0.25, "rope": ROPE}
+    beside = [compare_pair(a[row], b[row], **options).verdict for row in (0, -1)]
+    assert [found[0], found[-1]] == beside
+    assert beside[0] != beside[1]  # it is an edge
+
+
+@pytest.mark.parametrize(("spread", "answered"), [(0.0, False), (1e-11, False), (1e-6, True)])
+def test_differences_that_hardly_vary_are_left_to_the_comparison_of_one_pair(spread, answered):
+    a = 1.1 + spread * np.array([[-1.0, 0.0, 1.0, 0.0, 0.0]])
+    options = {"test_train_ratio": 0.25, "resolution": 0.0, "identical": np.zeros(1, dtype=bool)}
+    found = verdicts_of_scores(a, np.ones((1, 5)), Criteria(higher_is_better=True), **options)
+    assert found == (["better"] if answered else [None])
+
+
+@pytest.mark.parametrize("ratio", [1.49, 1.51, 1.6, 0.67, 0.66, 0.62])
+def test_the_region_of_a_ratio_is_that_of_one_pair(ratio):
+    times = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+    a = ratio * times * (1 + 1e-4 * np.array([1, -1, 0, 1, -1, 0]))
+    found = verdicts_of_times(a, times, Criteria(higher_is_better=False, test="paired", rope=0.5))
+    assert found == [compare_times(a[0], times[0], rope=0.5).verdict]

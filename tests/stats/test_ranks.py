@@ -101,6 +101,7 @@ def test_equal_scores_share_a_rank_and_rounding_is_no_difference():
         ({"d": {"a": 1.0}}, "at least two libraries. Got 1"),
         ({"d": {"a": 1.0}, "e": {"b": 1.0}}, "every library has a score"),
         ({"d": {"a": 1.0, "b": float("nan")}}, "finite"),
+        ({"d": {"a": 1.0, "b": 1e140}}, "finite"),  # its square is not
     ],
 )
 def test_what_cannot_be_ranked_is_told(scores, message):
@@ -113,6 +114,7 @@ def test_only_the_splits_that_every_library_has_enter():
     made = rank_splits({**scores, "apart": {"a": {0: 1.0}, "b": {1: 1.0}}}, higher_is_better=False)
     assert made.average_ranks == {"a": 1.0, "b": 2.0}
     assert made.partial == {f"d{i}": "2 of 4" for i in range(7)}
+    assert made.alpha == 0.05
     assert (made.n, made.left_out) == (7, ("apart",))
 
 

@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
+from scipy.optimize import brentq
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.stats.inference import StudentT, freedom
@@ -129,3 +131,17 @@ def test_more_splits_show_less_and_less_more():
     assert shown == sorted(shown, reverse=True)
     assert shown[-1] > 0.9 * shown[-2]  # the rows that splits share set a limit
     assert detectable_with(1000, 1.0, 5, level=0.05, overlap=0.0) < 0.1
+
+
+@pytest.mark.parametrize(("n", "splits"), [(3, 12), (5, 20), (20, 5)])
+def test_what_more_splits_show_is_as_uncertain_as_the_few_that_the_spread_is_known_from(n, splits):
+    """Power is averaged over what n splits could have said of the spread, however many follow."""
+
+    def errors(count):
+        critical = scipy_stats.t.ppf(0.975, count - 1)
+        spreads = np.sqrt(scipy_stats.chi2.ppf((np.arange(400) + 0.5) / 400, n - 1) / (n - 1))
+        found = brentq(lambda size: scipy_stats.nct.sf(critical, count - 1, size * spreads).mean() - 0.8, 1, 60)
+        return found / math.sqrt(count)
+
+    expected = errors(splits) / errors(n)
+    assert detectable_with(splits, 1.0, n, level=0.05, overlap=0.0) == pytest.approx(expected, rel=0.004)

@@ -39,6 +39,24 @@ def test_a_difference_that_is_sure_but_not_surely_beyond_the_tolerance_is_undeci
     assert found.outcome == "undecided"
 
 
+@pytest.mark.parametrize("after", [0.9935, 1.0065])
+def test_an_interval_that_leaves_the_tolerance_on_either_side_is_undecided(after):
+    found = find_shift(noisy(1.0, spread=0.004), noisy(after, spread=0.004, seed=1), SCORES, alpha=0.01)
+    low, high = found.bounds
+    assert (low < -0.01 < high < 0.01) if after < 1 else (-0.01 < low < 0.01 < high)
+    assert found.outcome == "undecided"
+
+
+def test_that_nothing_changed_may_be_claimed_at_a_level_of_its_own():
+    """The wide interval of a strict search leaves the tolerance, that of the claim does not."""
+    earlier, later = noisy(1.0, spread=0.004), noisy(1.002, spread=0.004, seed=1)
+    assert find_shift(earlier, later, SCORES, alpha=0.001).outcome == "undecided"
+    claimed = find_shift(earlier, later, SCORES, alpha=0.001, equal_alpha=0.1)
+    assert (claimed.outcome, claimed.comparison.alpha) == ("unchanged", 0.1)
+    kept = find_shift(earlier, later, SCORES, alpha=0.001, equal_alpha=0.002)
+    assert (kept.outcome, kept.comparison.alpha) == ("undecided", 0.001)
+
+
 def test_sides_without_a_common_split_are_undecided():
     other = Side([(Repeat(99), Observation(2.0, "x", 800, 200, resolution=0.0))])
     assert find_shift(noisy(1.0), other, SCORES, alpha=0.01).outcome == "undecided"
@@ -79,6 +97,16 @@ def test_a_change_against_the_direction_of_the_whole_places_nothing():
 def test_the_tolerance_of_a_negative_number_is_a_share_of_its_size():
     assert SCORES.margin(-2.0) == pytest.approx(0.02)
     assert find_shift(noisy(-1.0), noisy(-1.001, seed=1), SCORES, alpha=0.05).outcome == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("after", "outcome"), [(1.45, "unchanged"), (1.55, "changed"), (0.7, "unchanged"), (0.64, "changed")]
+)
+def test_the_tolerance_of_a_ratio_ends_where_one_takes_so_much_more_than_the_other(after, outcome):
+    """A tolerance of 50 % is up to 3 : 2 in either direction, not up to exp(0.5) = 1.65."""
+    tolerant = Yardstick("train_time_s", higher_is_better=False, as_ratio=True, tolerance=0.5)
+    assert tolerant.margin(7.0) == pytest.approx(np.log(1.5))
+    assert find_shift(noisy(1.0), noisy(after, seed=1), tolerant, alpha=0.01).outcome == outcome
 
 
 def test_identical_predictions_on_a_single_split_decide_nothing():

@@ -7,9 +7,18 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.stats.inference import StatisticsInputError, holm, paired, signed_rank, welch
+from boosters_eval.stats.inference import (
+    SAME,
+    SignedRank,
+    StatisticsInputError,
+    holm,
+    paired,
+    signed_rank,
+    spread_is_zero,
+    welch,
+)
 from boosters_eval.stats.power import detectable_errors
-from boosters_eval.stats.significance import compare_pair, compare_times
+from boosters_eval.stats.significance import _read, compare_pair, compare_times
 
 A = [0.50, 0.52, 0.49, 0.51, 0.50, 0.53, 0.48]
 B = [0.60, 0.63, 0.58, 0.61, 0.62, 0.60, 0.59]
@@ -84,6 +93,37 @@ def test_wilcoxon_with_ties_counts_every_assignment_of_signs():
     assert signed_rank(values).greater(0.0) == pytest.approx(np.mean(np.array(sums) >= observed))
 
 
+def exact_tail(values):
+    """The chance of a sum of positive ranks as large as this one: all assignments of signs, in whole numbers."""
+    ranks = scipy_stats.rankdata(np.abs(values)).astype(int).tolist()
+    ways = np.array([1], dtype=object)
+    for rank in ranks:
+        none = np.zeros(rank, dtype=object)
+        ways = np.concatenate([ways, none]) + np.concatenate([none, ways])
+    observed = sum(rank for rank, value in zip(ranks, values, strict=True) if value > 0)
+    return sum(ways[observed:].tolist()) / 2 ** len(values)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("count", [201, 260])
+def test_wilcoxon_of_many_pairs_is_scipys_normal_one_with_its_correction(count, ties):
+    values = np.random.default_rng(count).normal(0.15, 1, size=count)
+    values = np.where(np.round(values, 1) == 0, 0.1, np.round(values, 1)) if ties else values
+    for sample in (values, -values):
+        oracle = scipy_stats.wilcoxon(sample, method="asymptotic", correction=True, alternative="greater").pvalue
+        assert signed_rank(sample).greater(0.0) == pytest.approx(oracle, rel=1e-9)
+
+
+@pytest.mark.parametrize(("count", "near"), [(200, 1e-9), (201, 0.01)])
+def test_wilcoxon_counts_the_ranks_of_200_pairs_and_is_near_the_count_from_then_on(count, near):
+    values = np.random.default_rng(9).normal(0.12, 1, size=count)
+    expected = exact_tail(values)
+    assert 0.001 < expected < 0.2
+    found = signed_rank(values).greater(0.0)
+    assert found == pytest.approx(expected, rel=near)
+    assert (found == pytest.approx(expected, rel=1e-7)) == (count == 200)
+
+
 def test_the_wilcoxon_interval_excludes_zero_exactly_when_the_test_rejects():
     rng = np.random.default_rng(3)
     for _ in range(60):
@@ -92,6 +132,20 @@ def test_the_wilcoxon_interval_excludes_zero_exactly_when_the_test_rejects():
         low, high = test.interval(0.05)
         p_value = 2 * min(test.greater(0.0), test.less(0.0))
         assert (low > 0 or high < 0) == (p_value <= 0.05)
+
+
+def test_the_wilcoxon_interval_excludes_zero_at_a_p_value_of_exactly_alpha():
+    values = np.arange(1.0, 7.0)  # of 64 assignments of signs, none is more extreme: p = 2 / 64
+    assert 2 * signed_rank(values).greater(0.0) == 1 / 32
+    assert signed_rank(values).interval(1 / 32) == (1.0, 6.0)
+    assert signed_rank(-values).interval(1 / 32) == (-6.0, -1.0)
+    assert SignedRank(tuple(values), 1 / 32).interval(1 / 32) == (1.0, 6.0)  # no resolution unless one is given
+
+
+def test_values_that_differ_by_no_more_than_rounding_have_no_spread():
+    assert spread_is_zero(np.array([0.0, SAME]), 1.0)
+    assert not spread_is_zero(np.array([0.0, 1.001 * SAME]), 1.0)
+    assert spread_is_zero(np.zeros(3), 0.0)
 
 
 def test_wilcoxon_says_n_too_small_where_it_could_never_reject():
@@ -131,6 +185,39 @@ def test_equivalence_is_the_interval_inside_the_region():
     edge = max(-low, high) / scale
     assert corrected(A, NEAR, rope=edge * 1.001).verdict == "equivalent"
     assert corrected(A, NEAR, rope=edge * 0.999).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shift", [0.003, -0.003])
+def test_the_region_has_two_sides(shift, turned):
+    """An interval that leaves the region on one side only is not inside, whichever side that is."""
+    sides = (A, np.add(NEAR, shift))
+    a, b = reversed(sides) if turned else sides
+    low, high = corrected(a, b, rope=1.0).interval
+    assert abs(low + high) > 0.005  # one end is much farther from 0
+    farther = max(-low, high) / ((np.mean(a) + np.mean(b)) / 2)
+    assert corrected(a, b, rope=farther * 1.001).verdict == "equivalent"
+    assert corrected(a, b, rope=farther * 0.999).verdict != "equivalent"
+
+
+@given(low=st.floats(-2, 2), width=st.floats(0, 3), higher=st.booleans())
+def test_a_verdict_is_read_off_both_ends_of_the_interval(low, width, higher):
+    high = low + width
+    if low >= -1 and high <= 1:
+        expected = "equivalent"
+    elif low > 0:
+        expected = "better" if higher else "worse"
+    elif high < 0:
+        expected = "worse" if higher else "better"
+    else:
+        expected = "inconclusive"
+    assert _read((low, high), 1.0, higher_is_better=higher) == expected
+
+
+def test_the_edge_of_the_region_belongs_to_it():
+    assert _read((-1.0, 1.0), 1.0, higher_is_better=True) == "equivalent"
+    assert _read((0.0, 2.0), 1.0, higher_is_better=True) == _read((-2.0, 0.0), 1.0, higher_is_better=True)
+    assert _read((0.0, 2.0), 1.0, higher_is_better=True) == "inconclusive"
 
 
 def test_a_significant_difference_that_nobody_would_notice_is_equivalent_and_says_so():
@@ -235,6 +322,16 @@ def test_times_are_compared_by_their_ratio():
     assert result.flipped().interval == pytest.approx(back.interval)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "verdict"), [(1.49, "equivalent"), (1.51, "worse"), (0.67, "equivalent"), (0.66, "better")]
+)
+def test_the_region_of_a_ratio_ends_where_one_side_takes_so_much_more_than_the_other(ratio, verdict):
+    """Within 50 % is up to 3 : 2 in either direction, not up to exp(0.5) = 1.65."""
+    times = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    noise = 1 + 1e-4 * np.array([1, -1, 0, 1, -1, 0])
+    assert compare_times(ratio * times * noise, times, rope=0.5).verdict == verdict
+
+
 def test_times_without_variance_or_difference_have_their_own_answers():
     assert compare_times([1.0, 1.0], [1.0, 1.0]).interval == (1.0, 1.0)
     assert compare_times([1.0] * 6, [2.0] * 6).verdict == "better"
@@ -292,6 +389,7 @@ def test_holm_on_a_worked_example():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"alpha": 1.0}, "'alpha' parameter must be between 0 and 1. Got 1.0"),
         ({"alpha": 0.0}, "'alpha' parameter must be between 0 and 1. Got 0.0"),
         ({"alpha": float("nan")}, "'alpha' parameter"),
         ({"rope": -0.1}, "'rope' parameter must be 0 or more. Got -0.1"),

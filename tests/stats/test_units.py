@@ -28,6 +28,20 @@ def test_the_correlation_is_found_again_from_units_of_any_size():
     assert intraclass_correlation(units) == pytest.approx(0.64, abs=0.03)
 
 
+def test_the_correlation_of_unequal_units_counts_their_mean_size_less_its_spread():
+    """By hand: the means are 2, 5 and 7, that of all six is 5; sizes of 2, 1 and 3 count as (6 - 14 / 6) / 2."""
+    between, within = (2 * 9 + 0 + 3 * 4) / 2, (2 + 0 + 2) / 3
+    expected = (between - within) / (between + ((6 - 14 / 6) / 2 - 1) * within)
+    assert intraclass_correlation([[1, 3], [5], [6, 7, 8]]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_two_scores_of_one_unit_are_enough_for_a_correlation():
+    """By hand: the mean of all three is 3, those of the units are 2 and 5; both sizes together count as 3 - 5 / 3."""
+    between, within = 2 * 1 + 1 * 4, 2
+    expected = (between - within) / (between + (3 - 5 / 3 - 1) * within)
+    assert intraclass_correlation([[1, 3], [5]]) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("units", [[], [[0.5, 0.6]], [[0.5], [0.6]], [[0.5, 0.5], [0.5, 0.5]]])
 def test_where_nothing_varies_or_repeats_there_is_no_correlation(units):
     assert intraclass_correlation(units) is None
@@ -60,4 +74,5 @@ def test_perfect_scores_vouch_for_little_while_they_are_few():
 def test_a_lump_is_the_value_that_most_scores_share_to_three_decimals():
     assert largest_lump([1.0, 0.99999, 1.0, 0.5]) == (1.0, 3)
     assert largest_lump([0.4, 0.4, 0.9]) == (0.4, 2)
+    assert largest_lump([0.1234, 0.1231, 0.9]) == (0.123, 2)
     assert largest_lump([0.1, 0.2]) == (0.2, 1)

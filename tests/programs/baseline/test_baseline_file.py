@@ -293,6 +293,10 @@ def test_a_run_with_flaky_cells_is_no_baseline_unless_they_are_allowed(make):
             make_baseline(run, allow_flaky=allowed)
         assert caught.value.exit_code == 2
     assert make_baseline(run, allow_flaky=2).results[0].failed_before == {"42": 3, "1379": 3}
+    run.results[1] = run.results[1].model_copy(update={"failed_before": 0})
+    with pytest.raises(RunError, match="finished only after failing"):
+        make_baseline(run)  # none is allowed unless it is said
+    assert make_baseline(run, allow_flaky=1)
 
 
 def test_only_the_very_outcomes_that_were_recorded_are_the_same(make):

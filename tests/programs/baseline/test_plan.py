@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 import factories
@@ -5,10 +7,13 @@ from boosters_eval import Settings
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.cell import Build, Installation
+from boosters_eval.engine.plan import Exclusion
+from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.findings import CheckRules
-from boosters_eval.programs.baseline.plan import plan_run, until_decided
+from boosters_eval.programs.baseline.plan import _recorded_only, plan_run, until_decided
 from boosters_eval.programs.baseline.request import CheckRequest
-from boosters_eval.programs.baseline.snapshot import make_baseline
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
+from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.runners import RUNNERS
@@ -111,6 +116,29 @@ def test_check_runs_only_the_libraries_that_the_baseline_was_recorded_with(home)
     assert any(note.startswith("the baseline has no ") and "xgboost" in note for note in prepared.notes)
     prepared, _ = plan_run(asked("quick", libraries=("xgboost",)), baseline, recorded_only=True)
     assert {cell.target.name for cell in prepared.plan.cells} == {"xgboost"}
+
+
+def test_of_libraries_that_cannot_be_used_only_recorded_ones_are_missed():
+    """Those that the baseline does not have are not run, so nobody is told that they are absent."""
+    baseline = make_baseline(run_of(3, 0.0))
+    found = suite_benchmarks("quick")
+    absent = tuple(
+        Exclusion(spec=found.configs[0].name, target=name, reason="not installed") for name in ("boosters", "xgboost")
+    )
+    kept = _recorded_only(replace(found, unavailable=absent), baseline)
+    assert [item.target for item in kept.unavailable] == ["boosters"]
+
+
+def test_a_run_that_added_seeds_is_told_of_seeds_at_the_level_of_looks():
+    """The more looks there are, the lower is the level of each: what one test needs would not be enough."""
+    before = Snapshot.of_baseline(make_baseline(run_of(5, 0.0, noise=0.0)))
+    rules = CheckRules(statistical=True, alpha=0.05)
+    (once,) = check(before, Snapshot.of_run(run_of(5, 0.036)), rules).suspected
+    looked = factories.remember(run_of(5, 0.036), alpha=0.05)
+    (added,) = check(before, Snapshot.of_run(looked), CheckRules(statistical=True)).suspected
+    assert added.p_value == once.p_value
+    # Mean 0.042, spread 0.0270: of 7 seeds t = 2.48 > t(6) = 2.45, of 11 t = 2.66 > t(10) at 0.025 = 2.63.
+    assert (once.seeds_needed, added.seeds_needed) == (7, 11)
 
 
 def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):

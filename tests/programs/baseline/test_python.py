@@ -84,6 +84,8 @@ def test_a_prepared_check_knows_its_pairs_and_finds_failures_without_a_baseline(
         ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
         ({"tolerance": 2}, "The 'tolerance' parameter must be a share from 0 to below 1, such as 0.02 for 2 %. Got 2"),
         ({"tolerance_for": {"rmse": 5}}, "The 'tolerance_for' parameter must be METRIC=X or CONFIG=X, X a share"),
+        ({"tolerance_for": {7: 0.1}}, "The 'tolerance_for' parameter must be METRIC=X or CONFIG=X, X a share"),
+        ({"tolerance_for": {"": 0.1}}, "The 'tolerance_for' parameter must be METRIC=X or CONFIG=X, X a share"),
         ({"tolerance_for": 5}, "The 'tolerance_for' parameter must be METRIC=X or CONFIG=X, X a share"),
         ({"allow_flaky": -1}, "The 'allow_flaky' parameter must be a count of at least 0. Got -1 instead."),
         ({"baseline": 5}, "The 'baseline' parameter must be a file or a Baseline. Got 5 instead."),

@@ -41,7 +41,7 @@ from boosters_eval.programs.gate.decision import (
     verify_decision,
 )
 from boosters_eval.programs.gate.model import Case, GateError, GateRules
-from boosters_eval.programs.gate.request import TIERS
+from boosters_eval.programs.gate.request import TIERS, GateRequest
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 from written_runs import fit_spec
@@ -463,6 +463,18 @@ def test_both_bounds_are_reported(home, baseline):
     assert decide(home, baseline, worse_there).report.lower_bound_95_held_out is None
 
 
+def test_nothing_is_said_to_be_covered_where_the_bound_misses_the_threshold():
+    """The mean reaches the threshold, the bound does not: there is no promotion that few units could spoil."""
+    report = make_report(factories.cases(*[1.0] * 11, 0.5), run_id="deadbeef")
+    assert report.lower_bound_95 < 0.95 < report.mean_score
+    coverage = _coverage(report, 0.95)
+    assert coverage.level is None
+    (told,) = rules(threshold=0.95, low_coverage=False).objections(report, coverage)
+    assert told.startswith("The lower bound ")
+    at_bound = _coverage(report, report.lower_bound_95)
+    assert at_bound.level == pytest.approx(min(0.95, 1 - (report.lower_bound_95 / report.mean_score) ** 12))
+
+
 def test_a_promotion_needs_data_sets_that_would_have_shown_a_rare_loss(home, baseline):
     """Twelve perfect scores say little about a crash on every fiftieth data set."""
     held = decide(home, baseline, rules=rules(low_coverage=False))
@@ -878,6 +890,21 @@ def test_a_bad_scores_file_is_told_in_one_sentence(tmp_path, content, name, mess
         read_scores(scores_file(tmp_path, content, name))
     assert caught.value.exit_code == ExitCode.CONFIGURATION_ERROR
     assert "\n" not in str(caught.value)
+
+
+def test_a_decision_calls_the_class_of_a_case_as_a_scores_file_does(tmp_path):
+    made = decide_scores(scores_file(tmp_path, "case_id,score,class\na,1,dev\nb,1,held_out\n", "s.csv"), rules())
+    cases = json.loads(made.text())["report"]["per_case"]
+    assert [(case["case_id"], case["class"]) for case in cases] == [("a", "dev"), ("b", "held_out")]
+
+
+@pytest.mark.parametrize(("tier", "least"), TIERS.items())
+def test_the_number_that_a_tier_needs_may_be_asked_for(tier, least):
+    asked = {"scores": Path("s.csv"), "threshold": 0.9, "tier": tier}
+    GateRequest(**asked, min_cases=least).check()
+    with pytest.raises(ConfigError, match=f"must be at least {least}, which tier {tier} needs"):
+        GateRequest(**asked, min_cases=least - 1).check()
+    assert rules(tier=tier, min_cases=least).needed == least
 
 
 def test_a_report_needs_cases():
