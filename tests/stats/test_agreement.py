@@ -128,7 +128,7 @@ def test_predictions_of_several_outputs_correlate_around_the_mean_of_each():
 
 
 @pytest.mark.parametrize("count", [3, 8, 20])
-def test_a_step_of_tau_is_one_exchange_of_neighbours(count):
+def test_a_step_of_tau_is_one_exchange_of_neighbors(count):
     ranking = np.arange(count, dtype=float)
     exchanged = ranking.copy()
     exchanged[[0, 1]] = exchanged[[1, 0]]

@@ -61,7 +61,7 @@ def test_neighboring_windows_that_are_alike_widen_the_interval():
     assert mixed.error == pytest.approx(inference.paired(steps, overlap=0.05).error)
 
 
-def test_the_correlation_of_neighbours_is_seen_too_low_by_one_over_their_number():
+def test_the_correlation_of_neighbors_is_seen_too_low_by_one_over_their_number():
     """Of 1, 1, -1, -1 it is (1 - 1 + 1) / 4, and 1 / 4 more: the mean varies by (1 + 1/2) / (1 - 1/2) / 4."""
     ordered = inference.Design(ordered=True)
     found = inference.paired(np.array([1.0, 1.0, -1.0, -1.0]) + 5, design=ordered)
