@@ -349,6 +349,15 @@ def test_diff_compares_two_files_without_running_anything(files, capsys):
     assert run(["baseline", "diff", "base.json"]) == 3
 
 
+def test_diff_shows_its_table_unless_it_is_to_be_quiet(files, capsys):
+    shown = []
+    for quiet in ([], ["-q"]):
+        assert run(["baseline", "diff", "base.json", "base.json", *quiet]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0].endswith(shown[1])
+    assert "california/gbdt" in shown[0].removesuffix(shown[1])
+
+
 def test_diff_starts_without_the_scientific_packages(files):
     code = (
         "import sys; from boosters_eval.cli.app import run; code = run(['baseline', 'diff', 'base.json', 'base.json']);"
