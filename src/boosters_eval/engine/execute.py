@@ -71,7 +71,7 @@ def execute(
     origin: RunFacts | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Run the cells that have no outcome yet. Each outcome is written to disk as it arrives.
+    """Run the cells that have no outcome yet. Each outcome is on disk before the next cell starts.
 
     `known` holds outcomes of a smaller plan with the same inputs and builds; they are copied instead of run again.
     `machines` are those that they name, `origin` is what was recorded when they ran, if that was in another session.

@@ -164,12 +164,12 @@ class LocalPool(Executor):
     ) -> Iterator[Outcome | Failure]:
         while waiting or self._lanes.running() or (feed is not None and not feed.ended):
             self._refuse_closed()
-            heard = self._fill(waiting, ahead, started)
-            if not heard and (feed is not None or self._in_use()):
-                heard = list(self._wait(waiting, started))
-                if not (waiting and waiting[0].cell.spec.alone):  # which nothing may disturb, not even a journal
-                    heard += self._fill(waiting, ahead, started)
-            yield from heard
+            self._load_ahead(ahead)
+            while (ended := self._dispatch(waiting, ahead, started)) is not None:
+                if not isinstance(ended, bool):
+                    yield ended
+            if feed is not None or self._in_use():
+                yield from self._wait(waiting, started)
 
     def close(self) -> None:
         """Close the channels of all lanes, which stops the lanes and their cells.
@@ -204,17 +204,6 @@ class LocalPool(Executor):
     def _in_use(self) -> int:
         """How many cells run, and lanes import: an import takes the slot of a cell, or it would slow one down."""
         return self._lanes.importing() + self._lanes.running()
-
-    def _fill(
-        self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
-    ) -> list[Outcome | Failure]:
-        """Start all that can start now, and return the failures of imports."""
-        self._load_ahead(ahead)
-        failed: list[Outcome | Failure] = []
-        while (ended := self._dispatch(waiting, ahead, started)) is not None:
-            if not isinstance(ended, bool):
-                failed.append(ended)
-        return failed
 
     def _load_ahead(self, ahead: deque[Lane]) -> None:
         """Start the lanes that will be needed."""
