@@ -20,12 +20,11 @@ from boosters_eval.core.saying import listening
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import find_run
 from boosters_eval.runners.parameters import Mark
-from boosters_eval.tracking import TRACKERS, Tracker, TrackingObserver, chosen_trackers
+from boosters_eval.tracking import TRACKERS, Tracker, TrackingObserver, choose_trackers
 from boosters_eval.tracking import observer as observers
-from boosters_eval.tracking.content import content_of, key_of
-from boosters_eval.tracking.observer import WAIT_VARIABLE, Outpost, allowed_wait
-from boosters_eval.tracking.sender import News, Sending, attend
-from boosters_eval.tracking.to_mlflow import accepted_names
+from boosters_eval.tracking.observer import WAIT_VARIABLE, Outpost, read_wait
+from boosters_eval.tracking.sender import News, Sending, attend, collect_content, identify_run
+from boosters_eval.tracking.to_mlflow import accept_names
 from stamping import FAST, SLOW, Stamping
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
@@ -100,7 +99,7 @@ def test_marks_of_an_inexact_mapping_are_parameters(noting):
     run = folder.load()
     mark = Mark(parameter="max_bins", kind="approximated", reason="it has only 64")
     marked = {key: outcome.model_copy(update={"marks": (mark,)}) for key, outcome in run.outcomes.items()}
-    content = content_of(replace(run, outcomes=marked), folder, sealed=True, ended=True)
+    content = collect_content(replace(run, outcomes=marked), folder, sealed=True, ended=True)
     assert content.competitors[0].parameters["mark.max_bins"] == "approximated: it has only 64"
 
 
@@ -160,7 +159,7 @@ def test_failed_cells_run_again_continue_the_run_but_a_new_attempt_is_another_on
     run_tiny(*configs, rerun_failed=True)
     run_tiny(*configs)
     folder = find_run("last")
-    first, again, new = (key_of(folder, attempt) for attempt in folder.attempts())
+    first, again, new = (identify_run(folder, attempt) for attempt in folder.attempts())
     assert first == again
     assert new != first
 
@@ -180,7 +179,7 @@ def test_looks_that_add_seeds_are_one_run(noting):
     assert [len(call["cells"]) for call in calls(noting, "log")] == [1, 1]  # what is known is not sent again
     (end,) = calls(noting, "end")
     assert end["competitors"]["tiny/none|faulty"]["cells"] == 2
-    assert key_of(folders[1], 1) == key_of(folders[0], 1)  # so that `track` finds it later
+    assert identify_run(folders[1], 1) == identify_run(folders[0], 1)  # so that `track` finds it later
 
 
 def test_running_run_is_sent_without_being_marked_as_ended(noting):
@@ -209,7 +208,7 @@ def test_trackers_that_refuse_or_die_are_warnings_and_the_others_get_everything(
     assert calls(noting, "end")[-1]["status"] == "finished"
 
 
-def test_tracker_that_hangs_is_ended_after_the_allowed_wait(noting, monkeypatch):
+def test_tracker_that_hangs_is_ended_after_the_read_wait(noting, monkeypatch):
     monkeypatch.setenv(WAIT_VARIABLE, "0.1")
     with pytest.warns(BoostersEvalWarning, match=r"does not have all of run .*: it did not answer in time"):
         results = run_prepared(prepare_tiny(tiny_config("none")), executor=shared_pool(), track=noting.HangingTracker)
@@ -307,7 +306,7 @@ def test_tracker_of_an_installed_package_is_found_by_its_name(noting):
 def test_missing_extra_is_one_sentence_with_its_command(monkeypatch):
     monkeypatch.setattr("boosters_eval.tracking.tracker.find_spec", lambda _: None)
     with pytest.raises(MissingLibraryError) as error:
-        chosen_trackers(["wandb"])
+        choose_trackers(["wandb"])
     assert str(error.value) == "The tracker 'wandb' needs wandb: pip install 'boosters-eval[tracking]'."
 
 
@@ -316,7 +315,7 @@ def test_mlflow_without_a_database_needs_a_server(monkeypatch):
     monkeypatch.setattr("boosters_eval.tracking.tracker.find_spec", lambda _: True)
     monkeypatch.setattr("boosters_eval.tracking.to_mlflow.find_spec", lambda _: None)
     with pytest.raises(MissingLibraryError, match="The tracker 'mlflow' needs a server: set MLFLOW_TRACKING_URI"):
-        chosen_trackers("mlflow")
+        choose_trackers("mlflow")
 
 
 def test_wrong_arguments_are_refused_before_anything_runs(noting, monkeypatch):
@@ -332,7 +331,7 @@ def test_wrong_arguments_are_refused_before_anything_runs(noting, monkeypatch):
         track_run("last", noting.NotingTracker, timeout=0)
     monkeypatch.setenv(WAIT_VARIABLE, "long")
     with pytest.raises(ConfigError, match=r"BOOSTERS_EVAL_TRACKING_WAIT must be seconds, from 0 to 86400. Got 'long'"):
-        allowed_wait()
+        read_wait()
 
 
 def test_run_that_is_going_on_is_not_sent_from_elsewhere(noting):
@@ -356,7 +355,7 @@ def test_process_keeps_others_from_sending_the_same_and_hanging_ends_itself_wher
             assert outpost.listen()
             time.sleep(0.02)
         with pytest.raises(Timeout):
-            FileLock(tmp_path / "HangingTracker" / f"{key_of(folder, 1)}.lock", timeout=0).acquire()
+            FileLock(tmp_path / "HangingTracker" / f"{identify_run(folder, 1)}.lock", timeout=0).acquire()
         outpost.hang_up()  # all that it sees of the program's death
         assert outpost.await_end(time.monotonic() + 30)
     finally:
@@ -368,21 +367,21 @@ def test_two_trackers_of_one_name_are_refused(noting):
         """Of another module, say."""
 
     with pytest.raises(ConfigError, match=r"must give each tracker a name of its own. Got two 'NotingTracker'"):
-        chosen_trackers([noting.NotingTracker, NotingTracker])
+        choose_trackers([noting.NotingTracker, NotingTracker])
 
 
 def test_tracker_that_cannot_tell_whether_it_is_missing_is_refused_with_a_sentence(noting, monkeypatch):
     monkeypatch.setattr(noting.NotingTracker, "missing", classmethod(lambda _: 1 / 0))
     with pytest.raises(MissingLibraryError, match=r"'NotingTracker' cannot tell .*: ZeroDivisionError: division by"):
-        chosen_trackers(noting.NotingTracker)
+        choose_trackers(noting.NotingTracker)
 
 
 def test_names_that_mlflow_accepts_stay_different():
     long = "boosters_eval.unsupported." + "v" * 300
     given = ["f1@0.3", "f1_0.3", "f1#0.3", "a//b", "ok/name", f"{long}1", f"{long}2"]
-    found = accepted_names(given)
+    found = accept_names(given)
     assert (found["f1_0.3"], found["ok/name"], found["a//b"]) == ("f1_0.3", "ok/name", "a__b")
-    assert accepted_names(["f1@0.3"]) == {"f1@0.3": "f1_0.3"}
+    assert accept_names(["f1@0.3"]) == {"f1@0.3": "f1_0.3"}
     assert len(set(found.values())) == len(given)
     assert all(re.fullmatch(r"[\w.\-/ ]{1,250}", name) for name in found.values())
 
@@ -399,7 +398,7 @@ def test_tracker_that_its_process_could_not_find_is_refused_at_once():
         def end(self, run, ending): ...
 
     with pytest.raises(ConfigError, match="The tracker 'Hidden' is defined inside a function"):
-        chosen_trackers(Hidden)
+        choose_trackers(Hidden)
 
 
 def test_process_that_cannot_be_started_costs_no_result(noting, monkeypatch):

@@ -1,7 +1,6 @@
-"""Trackers: a run is sent to MLflow, W&B or a tracker of one's own, while it goes on or later."""
+"""Trackers: they send a run to MLflow, W&B or your own tracker, while it goes on or later."""
 
-from boosters_eval.tracking.earlier import send_run
-from boosters_eval.tracking.observer import TrackingObserver, chosen_trackers
+from boosters_eval.tracking.observer import TrackingObserver, choose_trackers, send_run
 from boosters_eval.tracking.tracker import (
     TRACKERS,
     CompetitorEnd,
@@ -23,6 +22,6 @@ __all__ = [
     "Tracker",
     "TrackingObserver",
     "TrackingStatus",
-    "chosen_trackers",
+    "choose_trackers",
     "send_run",
 ]

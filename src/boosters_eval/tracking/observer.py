@@ -15,21 +15,23 @@ import warnings
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
 from boosters_eval.core.home import home
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.terms import named
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.importpath import program_path
+from boosters_eval.engine.kinds import kind_of_run
 from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.processes import IN_WORKER, end_name, kill_group
+from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.summaries import is_running
 from boosters_eval.tracking.tracker import TRACKERS, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from boosters_eval.engine.observer import CellEnded, ObserverSettings, RunStarted
-
 
 _START = (
     "import json, sys; setup = json.loads(sys.stdin.buffer.readline()); sys.path[:] = setup['path'];"
@@ -68,21 +70,13 @@ class Outpost:
         os.close(writer)
         self._replies = reader
         os.set_blocking(reader, False)
-        self._send(setup)
+        self._stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]  # a pipe
+        self.tell(**setup)
         os.set_blocking(self._stdin.fileno(), False)
-
-    @property
-    def _stdin(self) -> IO[bytes]:
-        if self._process.stdin is None:
-            raise AssertionError("it was started with a pipe")
-        return self._process.stdin
 
     def tell(self, **message: Any) -> None:
         """Say where the run is, or without anything, that there is news. A full pipe holds enough of that."""
-        self._send(message)
-
-    def _send(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError, ValueError):  # it has ended, which `listen` finds out
+        with contextlib.suppress(OSError, ValueError):  # it has ended, which `listen` notices
             os.write(self._stdin.fileno(), json.dumps(message).encode() + b"\n")
 
     def listen(self) -> bool:
@@ -90,19 +84,16 @@ class Outpost:
         with contextlib.suppress(BlockingIOError):
             while text := os.read(self._replies, 65536):
                 *lines, self._rest = (self._rest + text).split(b"\n")
-                for line in lines:
-                    self._take(json.loads(line))
+                for reply in map(json.loads, lines):
+                    self.where = reply.get("where") or self.where
+                    self.done = self.done or bool(reply.get("done"))
+                    self.trouble = "" if reply.get("well") else reply.get("trouble") or self.trouble
             if not self.done and not self.trouble:
-                self.trouble = self._death()
+                self.trouble = self._describe_death()
             return False
         return True
 
-    def _take(self, reply: dict[str, Any]) -> None:
-        self.where = reply.get("where") or self.where
-        self.done = self.done or bool(reply.get("done"))
-        self.trouble = "" if reply.get("well") else reply.get("trouble") or self.trouble
-
-    def _death(self) -> str:
+    def _describe_death(self) -> str:
         """How it ended, with the last line that it printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=0.5)
@@ -146,7 +137,7 @@ _WAIT_INTERRUPTED = 15.0  # somebody wants to go
 _SOON = 3.0  # after that, it is said that something is waited for
 
 
-def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Tracker]]:
+def choose_trackers(given: Any, parameter: str = "track") -> dict[str, type[Tracker]]:
     """The trackers by name, however they were given; one that cannot be used here is refused."""
     several = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
     found: dict[str, type[Tracker]] = {}
@@ -165,20 +156,17 @@ def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Trac
         raise ConfigError("The 'to' parameter must name a tracker. Got nothing instead.")
     for name, tracker in found.items():
         address_of(tracker, "tracker")  # its process must find it
-        if fault := _missing(tracker):
+        try:
+            fault = tracker.missing()
+        except Exception as error:  # noqa: BLE001 (it is somebody's own code)
+            fault = f"cannot tell whether it can be used here: {type(error).__name__}: {error}."
+        if fault:
             raise MissingLibraryError(f"The tracker '{name}' {fault}")
     return found
 
 
-def _missing(tracker: type[Tracker]) -> str:
-    try:
-        return tracker.missing()
-    except Exception as fault:  # noqa: BLE001 (it is somebody's own code)
-        return f"cannot tell whether it can be used here: {type(fault).__name__}: {fault}."
-
-
-def allowed_wait() -> float:
-    """For how many seconds a run waits for its trackers at its end."""
+def read_wait() -> float:
+    """How many seconds a run waits for its trackers at its end."""
     text = os.environ.get(WAIT_VARIABLE) or str(_WAIT)
     try:
         seconds = float(text)
@@ -205,7 +193,7 @@ class TrackingObserver(Observer):
     ) -> None:
         self._trackers, self._say = dict(trackers), say
         self._states = home(where) / "tracking"
-        self._wait = allowed_wait() if wait is None else wait
+        self._wait = read_wait() if wait is None else wait
         self._outposts: list[Outpost] = []
         self._warned: set[str] = set()  # the trackers
         self._runs: list[dict[str, Any]] = []  # where they are; a look at more seeds replaces the one before
@@ -213,7 +201,7 @@ class TrackingObserver(Observer):
     @classmethod
     def for_run(cls, settings: ObserverSettings) -> Self:
         """The trackers that were asked for."""
-        found = chosen_trackers(settings.track)
+        found = choose_trackers(settings.track)
         if not found:
             raise ConfigError(
                 f"The observer 'tracking' must have trackers: use {named('track')} instead, which names them."
@@ -313,3 +301,24 @@ class TrackingObserver(Observer):
             self._warned.add(outpost.name)
             text = f"The tracker '{outpost.name}' failed: {outpost.trouble}"
             warnings.warn(text, BoostersEvalWarning, stacklevel=3)
+
+
+def send_run(
+    reference: str,
+    trackers: Mapping[str, type[Tracker]],
+    where: Path | None = None,
+    *,
+    timeout: float,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Send a run of any kind, the latest finished attempt of several; sending it again changes nothing."""
+    folder = find_run(reference, where)
+    if is_running(folder.path):
+        raise RunError(f"Run {folder.run_id} is being executed by another process; wait for it or stop it.")
+    attempt = folder.shown()
+    kind_of_run(folder.load(attempt), folder).findings  # noqa: B018 (refuses what cannot be read, or was changed)
+    observer = TrackingObserver(trackers, where, say=say, wait=timeout)
+    observer.follow(folder.path, attempt)
+    lacking = observer.finish(timeout)
+    if lacking:
+        raise RunError(" ".join(lacking))

@@ -1,39 +1,210 @@
-"""The process of a tracker: it reads the run's journal, as often as there is news, and sends what is new.
+"""The process of a tracker: it reads the run's journal whenever there is news, and sends what is new.
 
-Nothing passes through the program that runs the cells except that there is news, so that a tracker that is slow, hangs
-or crashes costs neither time nor memory there.
+Only the fact that there is news passes through the program that runs the cells, so a tracker that is slow, hangs or
+crashes costs that program neither time nor memory. What is sent is what docs/tracking.md lists, and nothing else.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import statistics
 import sys
 import tempfile
 import threading
 import time
 import warnings
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 
 from boosters_eval.core.modules import at_address
+from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.kinds import kind_of_run
-from boosters_eval.tracking.content import content_of
-from boosters_eval.tracking.tracker import TrackedEnd, TrackingStatus
+from boosters_eval.tracking.tracker import (
+    CompetitorEnd,
+    TrackedCell,
+    TrackedCompetitor,
+    TrackedEnd,
+    TrackedRun,
+    TrackingStatus,
+    short_digest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
-    from boosters_eval.tracking.content import TrackedContent
-    from boosters_eval.tracking.tracker import TrackedCompetitor, Tracker
+    from boosters_eval.engine.kinds import Competing, RunKind
+    from boosters_eval.engine.plan import Plan
+    from boosters_eval.tracking.tracker import Tracker
 
     RunPlace = tuple[str, int]  # the folder of a run, and the attempt
+
+CONTENT_VERSION = 1  # another one is sent again
+
+
+@dataclass(frozen=True)
+class TrackedContent:
+    """All that there is to send of a run so far."""
+
+    run: TrackedRun
+    status: TrackingStatus
+    competitors: tuple[TrackedCompetitor, ...]
+    cells: Mapping[str, tuple[TrackedCell, ...]]  # by competitor
+    ends: Mapping[str, CompetitorEnd]  # by competitor; none while the run goes on
+
+
+def collect_content(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> TrackedContent:
+    """What there is to send. A run that ended without its seal was interrupted."""
+    kind = kind_of_run(run, folder)
+    steps = _steps(run.plan)
+    competitors, cells, ends = [], {}, {}
+    for found in kind.competing():
+        competitor = _competitor(kind, found)
+        competitors.append(competitor)
+        sent = []
+        for result in found.results:
+            step, repeat = steps[result.key]
+            numbers = {**kind.numbers(result), "failed_before": result.failed_before or None}
+            sent.append(TrackedCell(result.key, step, *repeat, _finite(numbers)))
+        cells[competitor.key] = tuple(sorted(sent, key=lambda cell: cell.step))
+        if ended:
+            ends[competitor.key] = _end(kind, found, cells[competitor.key])
+    status = _status(run.missing, len(run.failures)) if sealed else TrackingStatus.INTERRUPTED
+    started = run.facts.started_at
+    tracked = TrackedRun(
+        key=identify_run(folder, run.attempt),
+        name=run.facts.known_as or f"{run.plan.name} {run.plan.run_id[:8]}",
+        started=datetime.fromisoformat(started).timestamp() if started else 0.0,
+        facts=_run_facts(run),
+        content=f"{CONTENT_VERSION}-{run.plan.run_id}-{run.attempt}-{run.digest}" if sealed and ended else "",
+    )
+    return TrackedContent(tracked, status if ended else TrackingStatus.RUNNING, tuple(competitors), cells, ends)
+
+
+def identify_run(folder: RunFolder, attempt: int) -> str:
+    """A key that stays the same over the sessions of a run: resumed, with failed cells run again, with seeds added.
+
+    Such attempts keep the time of the first session; looks of seeds="auto" name the run whose seeds they added to.
+    A new attempt at the same plan is another run.
+    """
+    facts, seen = folder.facts(attempt), {folder.run_id}
+    while facts.extends and facts.extends not in seen:
+        seen.add(facts.extends)
+        earlier = RunFolder(folder.path.parent / facts.extends)
+        known = [n for n in earlier.attempts() if earlier.facts(n).started_at <= facts.started_at]
+        if not known:  # it was removed
+            break
+        folder, attempt = earlier, known[-1]
+        facts = folder.facts(attempt)
+    first = attempt
+    if facts.resumed:
+        first = next(n for n in folder.attempts() if n == attempt or folder.facts(n).started_at == facts.started_at)
+    return f"{folder.run_id}-{short_digest([facts.started_at, first, facts.machine.get('digest')])}"
+
+
+def _status(missing: int, failed: int) -> TrackingStatus:
+    if missing:
+        return TrackingStatus.INTERRUPTED
+    return TrackingStatus.FAILED if failed else TrackingStatus.FINISHED
+
+
+def _run_facts(run: Run) -> dict[str, str]:
+    plan, facts = run.plan, run.facts
+    absent = [
+        *(("unsupported", item) for item in plan.excluded),
+        *(("unavailable", item) for item in facts.unavailable),
+    ]
+    builds = [item for by_target in plan.builds.values() for item in by_target.items()]
+    return _texts(
+        {
+            "run_id": plan.run_id,
+            "attempt": run.attempt,
+            "suite": plan.name,
+            "name": facts.known_as,
+            "started_at": facts.started_at,
+            "cells": len(plan.refs),
+            **_common_facts(facts),
+            **{f"version.{target}": build.version for target, build in builds},
+            **{f"machine.{name}": value for name, value in facts.machine.items()},
+            **{f"node.{digest}": machine.cpu_model for digest, machine in run.machines.items()},
+            "jobs": facts.jobs,
+            "executor": facts.executor,
+            "command": " ".join(facts.command),
+            "seeds_rule": facts.seeds_rule,
+            **{f"{kind}.{item.spec} {item.target}": item.reason for kind, item in absent},
+        }
+    )
+
+
+def _common_facts(facts: RunFacts) -> dict[str, Any]:
+    return {
+        "boosters_eval": facts.boosters_eval,
+        "python": facts.python,
+        "commit": facts.git_sha,
+        "branch": facts.git_branch,
+        "dirty": facts.git_dirty,
+    }
+
+
+def _competitor(kind: RunKind, cells: Competing) -> TrackedCompetitor:
+    run, spec = kind.run, cells.spec
+    build = run.plan.builds[spec.workload][cells.target]
+    facts = {
+        "run_id": run.plan.run_id,
+        "library": build.library,  # of a build by another name
+        "version": build.version,
+        "build": build.digest,
+        **kind.facts(cells),
+        **_common_facts(run.facts),
+    }
+    return TrackedCompetitor(spec.name, cells.target, _texts(kind.parameters(cells)), _texts(facts))
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """The values that there are, as text."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, default=str)
+        for name, value in values.items()
+        if value is not None and value != ""
+    }
+
+
+def _steps(plan: Plan) -> dict[str, tuple[int, Repeat]]:
+    """The step of each cell, by its key: its seed, or its place among the seeds and folds; and its repeat."""
+    folds: dict[int, int] = {}
+    for ref in plan.refs:
+        folds[ref.spec] = max(folds.get(ref.spec, 1), (ref.fold or 0) + 1)
+    return {
+        key: (ref.seed if ref.fold is None else ref.seed * folds[ref.spec] + ref.fold, Repeat(ref.seed, ref.fold))
+        for key, ref in zip(plan.keys, plan.refs, strict=True)
+    }
+
+
+def _finite(numbers: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)}
+
+
+def _end(kind: RunKind, found: Competing, cells: tuple[TrackedCell, ...]) -> CompetitorEnd:
+    failures = {
+        str(Repeat(item.seed, item.fold)): f"{item.error_type}: {item.error_message}".partition("\n")[0]
+        for item in found.failures
+    }
+    names = dict.fromkeys(name for cell in cells for name in cell.metrics)
+    means = {name: statistics.fmean(cell.metrics[name] for cell in cells if name in cell.metrics) for name in names}
+    means |= _finite(kind.summary(found))
+    status = _status(found.planned - len(cells) - len(failures), len(failures))
+    return CompetitorEnd(status, len(cells), means, failures)
+
 
 _LEAST_PAUSE = 1.0  # seconds between two sendings
 _SHARE = 4  # how many times as long as the last sending took
@@ -70,8 +241,11 @@ class Sending:
             raise
 
     def _send(self, folder: RunFolder, attempt: int, *, ended: bool, more: bool) -> None:
-        run, sealed = _load(folder, attempt)
-        content = content_of(run, folder, sealed=sealed, ended=ended)
+        sealed = read(folder.journal_path(attempt)).sealed  # before the rest is read, which may be more by then
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it has no seal is usual here
+            run = folder.load(attempt)
+        content = collect_content(run, folder, sealed=sealed, ended=ended)
         if self._tracker is None:
             self._tracker = self._make(content.run.key)
             self._described, self._cells, self._run_id = {}, set(), ""
@@ -97,14 +271,6 @@ class Sending:
             if fresh:
                 tracker.log(competitor, fresh)
                 self._cells.update(cell.key for cell in fresh)
-
-
-def _load(folder: RunFolder, attempt: int) -> tuple[Run, bool]:
-    """The run as it is on disk, and whether it was sealed when it was read."""
-    sealed = read(folder.journal_path(attempt)).sealed
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has no seal is usual here
-        return folder.load(attempt), sealed
 
 
 @contextlib.contextmanager

@@ -8,8 +8,7 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.tracking.content import competitor_id, short_digest
-from boosters_eval.tracking.tracker import Tracker, TrackingStatus, shortened
+from boosters_eval.tracking.tracker import Tracker, TrackingStatus, short_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,7 +118,7 @@ class MlflowTracker(Tracker):
         """A nested run; parameters that it has are left alone, as the server would refuse to change them."""
         from mlflow.entities import Param  # noqa: PLC0415
 
-        key = competitor_id(self._run, competitor.key)
+        key = self._run.id_of(competitor.key)
         child = self._children.get(key)
         if child is None:
             tags = {_KEY: key, _PARENT: self._id, "mlflow.runName": competitor.name[:_NAME]}
@@ -138,13 +137,13 @@ class MlflowTracker(Tracker):
     def log(self, competitor: TrackedCompetitor, cells: Sequence[TrackedCell]) -> None:
         """Each metric at the step of its cell."""
         numbers = [(name, value, cell.step) for cell in cells for name, value in cell.metrics.items()]
-        self._metrics(self._children[competitor_id(self._run, competitor.key)], numbers)
+        self._metrics(self._children[self._run.id_of(competitor.key)], numbers)
 
     def _metrics(self, child: Any, numbers: list[tuple[str, float, int]]) -> None:
         from mlflow.entities import Metric  # noqa: PLC0415
 
         at = _milliseconds(self._run.started)  # the same each time, so that a value that is sent again is the same
-        names, fresh = accepted_names(name for name, _, _ in numbers), []
+        names, fresh = accept_names(name for name, _, _ in numbers), []
         for name, value, step in numbers:
             there = self._there(child, names[name])
             if step not in there:
@@ -165,7 +164,7 @@ class MlflowTracker(Tracker):
         """The means as metrics of their own, at the step that is their number of cells; the files at the parent."""
         at = _milliseconds(ending.ended)
         for key, close in ending.competitors.items():
-            child = self._children[competitor_id(self._run, key)]
+            child = self._children[self._run.id_of(key)]
             self._metrics(child, [(f"mean.{name}", value, close.cells) for name, value in close.means.items()])
             failures = "; ".join(f"{repeat}: {reason}" for repeat, reason in close.failures.items())
             self._tag(child.info.run_id, {"cells": str(close.cells), "failures": failures})
@@ -182,11 +181,12 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _accepted(values: Mapping[str, str]) -> dict[str, str]:
-    names = accepted_names(values)
-    return shortened(((names[name], text) for name, text in values.items()), _VALUE)
+    """What MLflow accepts; the results file has long values whole."""
+    names = accept_names(values)
+    return {names[name]: text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}..." for name, text in values.items()}
 
 
-def accepted_names(given: Iterable[str]) -> dict[str, str]:
+def accept_names(given: Iterable[str]) -> dict[str, str]:
     """Each name as MLflow accepts it: f1@0.3 is f1_0.3. Those that would be lost in another one get a digest."""
     names = dict.fromkeys(given)
     taken = {name for name in names if _name(name) == name}

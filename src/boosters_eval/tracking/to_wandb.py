@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import read_text, write_atomically
 from boosters_eval.core.model import Model
-from boosters_eval.tracking.content import competitor_id, short_digest
-from boosters_eval.tracking.tracker import Tracker, TrackingStatus
+from boosters_eval.tracking.tracker import Tracker, TrackingStatus, short_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,13 +106,13 @@ class WandbTracker(Tracker):
         """A run of the group."""
         names = {"benchmark": competitor.benchmark, "competitor": competitor.competitor}
         config = {**names, **competitor.parameters, **{f"fact.{name}": text for name, text in competitor.facts.items()}}
-        child = self._opened(competitor_id(self._run, competitor.key), competitor.name, "benchmark", config)
+        child = self._opened(self._run.id_of(competitor.key), competitor.name, "benchmark", config)
         child.define_metric(_STEP, hidden=True)
         child.define_metric("*", step_metric=_STEP)
 
     def log(self, competitor: TrackedCompetitor, cells: Sequence[TrackedCell]) -> None:
         """One row per cell; W&B has it on disk before it is sent."""
-        state, child = self._known(), self._open[competitor_id(self._run, competitor.key)]
+        state, child = self._known(), self._open[self._run.id_of(competitor.key)]
         there = state.cells.get(competitor.key, ())
         fresh = [cell for cell in cells if cell.key not in there]
         for cell in fresh:
@@ -128,7 +127,7 @@ class WandbTracker(Tracker):
         import wandb  # noqa: PLC0415
 
         for key, close in ending.competitors.items():
-            child = self._open.pop(competitor_id(self._run, key))
+            child = self._open.pop(self._run.id_of(key))
             child.summary.update({f"mean.{name}": value for name, value in close.means.items()})
             child.summary.update({"cells": close.cells, "failures": dict(close.failures)})
             child.finish(exit_code=_EXIT[close.status])

@@ -1,18 +1,25 @@
-"""What a tracker is told of a run, and the interface that MLflow, W&B and a tracker of one's own implement."""
+"""What a tracker is told about a run, and the interface that MLflow, W&B and your own tracker implement."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+
+def short_digest(value: Any) -> str:
+    """Twelve digits that differ where the values, as JSON, do."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:12]
 
 
 class TrackingStatus(StrEnum):
@@ -33,6 +40,10 @@ class TrackedRun:
     started: float  # seconds since 1970
     facts: Mapping[str, str]  # ids, versions, commit, machine, command
     content: str  # a digest of all that there is to send; '' while the run goes on
+
+    def id_of(self, competitor: str) -> str:
+        """Identifies a competitor, given by its key, among all that are ever sent: letters, digits and a dash."""
+        return f"{self.key}-{short_digest(competitor)}"
 
 
 @dataclass(frozen=True)
@@ -137,8 +148,3 @@ def _builtin() -> dict[str, type[Tracker]]:
 TRACKERS: Registry[type[Tracker]] = Registry(
     "tracker", group="boosters_eval.trackers", builtin=_builtin, fault=must_extend(Tracker)
 )
-
-
-def shortened(values: Iterable[tuple[str, str]], limit: int) -> dict[str, str]:
-    """Values that fit into what a tracker accepts; the results file has them whole."""
-    return {name: text if len(text) <= limit else f"{text[: limit - 3]}..." for name, text in values}

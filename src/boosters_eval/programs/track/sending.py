@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import tell
-from boosters_eval.tracking import chosen_trackers, send_run
+from boosters_eval.tracking import choose_trackers, send_run
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
@@ -22,6 +22,6 @@ class SentRun(Findings):
 
 def send(request: TrackRequest) -> SentRun:
     """Send an earlier run to trackers. What they have already is not sent again."""
-    trackers = chosen_trackers(request.to, "to")
+    trackers = choose_trackers(request.to, "to")
     send_run(request.reference, trackers, request.home, timeout=request.timeout, say=request.say or tell)
     return SentRun()
