@@ -69,9 +69,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
     from boosters_eval.programs.report.figures import DrawnFigures
     from boosters_eval.programs.report.writing import WrittenReport
-    from boosters_eval.programs.runs.opening import RunPage
-    from boosters_eval.programs.runs.showing import RunDetails, RunListing
-    from boosters_eval.programs.runs.verify import Verification
+    from boosters_eval.programs.runs.manage import RunDetails, RunListing, RunPage, Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
 
@@ -349,9 +347,9 @@ def verify_decision(
     What it quotes is compared with the `baseline` or the `scores`, or with the file that it names itself.
     """
     request = _request("verify_decision", locals())
-    from boosters_eval.programs.runs import verify  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.runs import manage  # noqa: PLC0415 (keeps start-up fast)
 
-    return verify.verify_decision(request)
+    return manage.verify_decision(request)
 
 
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
@@ -643,7 +641,7 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
     The reference may also be the path of a run's folder, wherever it is.
     """
-    from boosters_eval.programs.runs.verify import verified_files  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.runs.manage import verified_files  # noqa: PLC0415 (keeps start-up fast)
 
     yield from verified_files(_reference(reference), given_home(home))
 
@@ -873,7 +871,7 @@ DOORS = {
     "list_datasets": "listing.request:DatasetsRequest",
     "list_suites": "listing.request:SuitesRequest",
     "list_metrics": "listing.request:MetricsRequest",
-    "track_run": "track.request:TrackRequest",
+    "track_run": "runs.request:TrackRequest",
 }
 
 

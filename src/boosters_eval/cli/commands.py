@@ -66,5 +66,5 @@ COMMANDS = {
     "list metrics": "listing.request:MetricsRequest",
     "report": "report.request:ReportRequest",
     "figures": "report.request:FiguresRequest",
-    "track": "track.request:TrackRequest",
+    "track": "runs.request:TrackRequest",
 }

@@ -1,13 +1,14 @@
-"""What is asked of the runs in a home."""
+"""What `runs list|show|open|remove`, `verify` and `track` are asked for."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     FLAG,
+    REQUIRED,
     SPAN,
     InHome,
     JsonOption,
@@ -15,6 +16,7 @@ from boosters_eval.core.request import (
     Request,
     anything,
     count,
+    number,
     parameter,
     path,
     text,
@@ -23,10 +25,11 @@ from boosters_eval.core.terms import named
 from boosters_eval.engine.settings import RUN_REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import timedelta
 
-REFERENCE = "A run id, the beginning of one, a name given with --name, or 'last'."
+
+_REFERENCE = "A run id, the beginning of one, a name given with --name, or 'last'."
 
 
 class ListRunsRequest(InHome, JsonOption, Request):
@@ -34,7 +37,7 @@ class ListRunsRequest(InHome, JsonOption, Request):
 
     command: ClassVar = "runs list"
     help: ClassVar = "List the runs in this home, the latest first; unreadable ones too."
-    program: ClassVar = "boosters_eval.programs.runs.showing:list_runs"
+    program: ClassVar = "boosters_eval.programs.runs.manage:list_runs"
     formats: ClassVar = ("json",)
 
     wide: bool = parameter(
@@ -48,10 +51,10 @@ class ShowRunRequest(InHome, JsonOption, Request):
 
     command: ClassVar = "runs show"
     help: ClassVar = "Show what is known of a run: its facts, its attempts, and the commands that go on from it."
-    program: ClassVar = "boosters_eval.programs.runs.showing:show_run"
+    program: ClassVar = "boosters_eval.programs.runs.manage:show_run"
     formats: ClassVar = ("json",)
 
-    reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=REFERENCE)
+    reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
 
 
 class OpenRunRequest(InHome, Request):
@@ -62,9 +65,9 @@ class OpenRunRequest(InHome, Request):
 Write the HTML report of a run into its folder, and open it in the browser.
 
 Without a display, only the path is printed."""
-    program: ClassVar = "boosters_eval.programs.runs.opening:open_run"
+    program: ClassVar = "boosters_eval.programs.runs.manage:open_run"
 
-    reference: str = parameter("last", kind=RUN_REFERENCE, argument=True, help=REFERENCE)
+    reference: str = parameter("last", kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
     browser: bool = parameter(
         True, kind=FLAG, negative="--no-browser", help="Open the page, or only write it, and print its path."
     )
@@ -78,10 +81,10 @@ class RemoveRunsRequest(InHome, RemovalOptions, Request):
 Remove runs, with all their attempts. One that is being executed stays.
 
 What was written elsewhere stays: baselines, reports, and gate decisions, which can no longer be verified."""
-    program: ClassVar = "boosters_eval.programs.runs.removing:choose"
+    program: ClassVar = "boosters_eval.programs.runs.manage:choose_runs"
 
     references: str | Sequence[str] = parameter(
-        (), kind=text(RUN_REFERENCE.words, "RUN..."), several=True, argument=True, help=REFERENCE
+        (), kind=text(RUN_REFERENCE.words, "RUN..."), several=True, argument=True, help=_REFERENCE
     )
     older_than: timedelta | None = parameter(
         None, kind=SPAN, help="All runs last written to before so long: 12h, 30d, 8w."
@@ -102,7 +105,7 @@ class VerifyRequest(InHome, Request):
         "Verify a run's journal, or recompute a gate decision.\n\n"
         "A journal must be complete and unchanged; a decision must be reproduced byte for byte."
     )
-    program: ClassVar = "boosters_eval.programs.runs.verify:verify"
+    program: ClassVar = "boosters_eval.programs.runs.manage:verify"
 
     reference: str | Path = parameter(
         kind=anything("a run's id, the beginning of one, its name, 'last', or a path", str, Path, metavar="RUN"),
@@ -112,3 +115,40 @@ class VerifyRequest(InHome, Request):
     baseline: Path | None = parameter(None, kind=path(), help="The baseline that the decision quotes.")
     scores: Path | None = parameter(None, kind=path(), help="The scores file that the decision quotes.")
     quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print nothing; only set the exit code.")
+
+
+class TrackRequest(InHome, Request):
+    """An earlier run, for trackers."""
+
+    command: ClassVar = "track"
+    help: ClassVar = """\
+Send an earlier run to MLflow, W&B or another tracker.
+
+What the tracker has already is not sent again. docs/tracking.md lists what is sent, and the variables that say where
+to."""
+    program: ClassVar = "boosters_eval.programs.runs.manage:track_run"
+
+    reference: str = parameter(
+        "last",
+        kind=RUN_REFERENCE,
+        typed=REQUIRED,
+        argument=True,
+        help=_REFERENCE,
+    )
+    to: Any = parameter(
+        "mlflow",
+        kind=anything("names or Tracker classes", metavar="NAME"),
+        several=True,
+        raw=True,
+        typed=REQUIRED,
+        help="The trackers: mlflow, wandb, or one of your own by its name.",
+    )
+    timeout: float = parameter(
+        600.0,
+        kind=number("a number of seconds above 0", above=0, metavar="SECONDS"),
+        help="Seconds after which sending is given up.",
+    )
+    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print only errors.")
+    say: Callable[[str], None] | None = parameter(
+        None, kind=anything("a function"), door="python", help="Is called with each sentence about what is sent."
+    )

@@ -1,30 +1,43 @@
-"""The runs in a home: a line for each, or all that is known of one."""
+"""The runs in a home: listed, shown, opened in the browser, verified, sent to trackers, and removed."""
 
 from __future__ import annotations
 
 import shlex
+import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.core.findings import Findings
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
+from boosters_eval.core.files import write_atomically
+from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.home import home as home_of
+from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import named
 from boosters_eval.core.text import as_json, counted, sized
+from boosters_eval.engine import removal, runs
+from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import all_folders, find_run
 from boosters_eval.engine.summaries import is_running, sealed_outcomes, summarize
 from boosters_eval.engine.telling import cells_text, data_sets, kind_text, local_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.engine.folder import RunFolder
     from boosters_eval.engine.summaries import RunSummary
-    from boosters_eval.programs.runs.request import ListRunsRequest, ShowRunRequest
+    from boosters_eval.programs.runs.request import (
+        ListRunsRequest,
+        OpenRunRequest,
+        RemoveRunsRequest,
+        ShowRunRequest,
+        TrackRequest,
+        VerifyRequest,
+    )
 
 
 def list_runs(request: ListRunsRequest) -> RunListing:
@@ -35,7 +48,7 @@ def list_runs(request: ListRunsRequest) -> RunListing:
 
 def show_run(request: ShowRunRequest) -> RunDetails:
     """What is known of one run."""
-    folder = any_run(request.reference, request.home)
+    folder = find_any_run(request.reference, request.home)
     numbers = folder.attempts()
     return RunDetails(
         summarize(folder),
@@ -45,7 +58,7 @@ def show_run(request: ShowRunRequest) -> RunDetails:
     )
 
 
-def any_run(reference: str, home: Path | None) -> RunFolder:
+def find_any_run(reference: str, home: Path | None) -> RunFolder:
     """A run of any kind, one without any attempt or with unreadable files too, by its whole id."""
     exact = (folder for folder in all_folders(home) if folder.run_id == reference)
     return next(exact, None) or find_run(reference, home)
@@ -66,7 +79,7 @@ class RunListing(Findings):
             return
         columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
         rows: list[tuple[str, ...]] = [
-            (run.run_id, name_of(run) or "-", started(run), run.kind or "-", cells_text(run)) for run in self.runs
+            (run.run_id, _name(run) or "-", _started(run), run.kind or "-", cells_text(run)) for run in self.runs
         ]
         if self.wide or not screen.is_terminal:
             columns += ("attempts", "size", "command")
@@ -110,11 +123,11 @@ class RunDetails(Findings):
         targets = facts.targets if facts else {}
         lines = {
             "run": run.run_id,
-            "name": name_of(run),
+            "name": _name(run),
             "kind": kind_text(run.kind, run.title),
             "data": self.data,
             "state": run.state + (f": {run.fault}" if run.fault else ""),
-            "started": started(run),
+            "started": _started(run),
             "cells": cells_text(run),
             "targets": ", ".join(f"{name} {build.version}" for name, build in targets.items()),
             "commit": commit,
@@ -175,7 +188,7 @@ def _record(run: RunSummary) -> dict[str, Any]:
     """A run as plain data, the same in a list and alone."""
     return {
         "run_id": run.run_id,
-        "name": name_of(run),
+        "name": _name(run),
         "kind": run.kind,
         "title": run.title,
         "state": run.state,
@@ -192,16 +205,157 @@ def _record(run: RunSummary) -> dict[str, Any]:
     }
 
 
-def name_of(run: RunSummary) -> str:
-    """The name that it was given."""
+def _name(run: RunSummary) -> str:
     return run.facts.known_as if run.facts else ""
 
 
-def started(run: RunSummary) -> str:
-    """When it started, in local time."""
+def _started(run: RunSummary) -> str:
     return local_time(run.facts.started_at if run.facts else "", run.written)
 
 
 def _command(run: RunSummary) -> str:
     words = run.facts.command if run.facts else ()
     return shlex.join(["boosters-eval", *words]) if words else "(Python)" if run.facts else "-"
+
+
+def choose_runs(request: RemoveRunsRequest) -> Removal:
+    """Find the runs that are meant; none is removed yet."""
+    if request.older_than is not None:
+        limit = time.time() - request.older_than.total_seconds()
+        every = map(summarize, all_folders(request.home))
+        chosen = [run for run in every if run.written < limit and run.state != "running"]
+    else:
+        folders = {folder.run_id: folder for folder in (find_any_run(one, request.home) for one in request.references)}
+        chosen = list(map(summarize, folders.values()))
+    latest_first = sorted(chosen, key=lambda run: run.written, reverse=True)
+    return Removal("run", tuple(_removable(run, request.home) for run in latest_first))
+
+
+def _removable(run: RunSummary, home: Path | None) -> Removable:
+    name = _name(run) or run.title or "-"
+    line = f"{run.run_id}  {_started(run)}  {name}  {cells_text(run)}  {sized(run.size)}"
+
+    def remove() -> None:
+        removal.clear_leftovers(home)
+        removal.remove(RunFolder(run.path))
+
+    return Removable(run.run_id, line, remove)
+
+
+@dataclass(frozen=True)
+class Verification(Findings):
+    """Each file that was verified, with what is wrong with it; '' if nothing is."""
+
+    files: tuple[tuple[str, str], ...]
+    good: str  # what is said of a file without a fault
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not any(fault for _, fault in self.files)
+
+    @property
+    def exit_code(self) -> int:
+        """A fault is an error."""
+        return ExitCode.SUCCESS if self.is_good else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """One line per file."""
+        for name, fault in () if screen.quiet else self.files:
+            screen.say(f"{name}: {fault or self.good}")
+
+
+def verify(request: VerifyRequest) -> Verification:
+    """Verify a run's journal, or recompute a gate decision."""
+    if Path(request.reference).is_file():
+        return verify_decision(request)
+    if request.baseline is not None or request.scores is not None:
+        raise ConfigError(f"{named('baseline')} and {named('scores')} are only for the file of a gate decision.")
+    return Verification(tuple(verified_files(str(request.reference), request.home)), "complete and untouched")
+
+
+def verify_decision(request: VerifyRequest) -> Verification:
+    """Compute a gate decision again, from the journal and the files that it quotes."""
+    from boosters_eval.programs.gate import decision  # noqa: PLC0415 (a journal is verified without it)
+
+    file, quoted = Path(request.reference), {"baseline": request.baseline, "scores": request.scores}
+    if file.is_file() and not decision.is_decision(file):
+        raise ConfigError(f"{file} is not a gate decision.")
+    fault = decision.verify_decision(file, home=request.home, **quoted)
+    against = decision.verified_against(file, **quoted)
+    return Verification(((str(file), fault),), f"computed again, with the same bytes ({against})")
+
+
+def verified_files(reference: str, home: Path | None) -> Iterator[tuple[str, str]]:
+    """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
+    given = Path(reference)
+    # A folder is meant only where it is named as one: a run of that name comes first.
+    if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
+        folder = RunFolder(given.resolve())
+        if not folder.attempts():
+            raise ConfigError(f"{given} is a folder, but not that of a run.")
+    else:
+        folder = find_run(reference, home)
+    for name, fault in runs.verify(folder):
+        yield f"{folder.run_id}/{name}", fault
+
+
+@dataclass(frozen=True)
+class RunPage(Findings):
+    """A page that was written."""
+
+    path: Path
+
+    def show(self, screen: Screen) -> None:
+        """Where it is."""
+        screen.say(str(self.path))
+
+
+def open_run(request: OpenRunRequest) -> RunPage:
+    """Write the page of a run into its folder, and open it."""
+    from boosters_eval.core.browser import open_file  # noqa: PLC0415 (starts a browser)
+
+    run_id, page = _render_page(request.reference, request.home)
+    path = find_any_run(run_id or request.reference, request.home).path / "report.html"
+    try:
+        write_atomically(path, page, own=True)
+    except BoostersEvalError:  # a home that may only be read
+        path = Path(tempfile.mkdtemp(prefix="boosters-eval-")) / "report.html"
+        write_atomically(path, page)
+    if request.browser:
+        open_file(path)
+    return RunPage(path.resolve())
+
+
+def _render_page(reference: str, home: Path | None) -> tuple[str | None, str]:
+    from boosters_eval.programs.benchmark.running import load_run  # noqa: PLC0415 (a list of runs needs none of these)
+    from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
+    from boosters_eval.programs.importances.running import is_explained, load_explanations  # noqa: PLC0415
+    from boosters_eval.reports.html.page import render_page  # noqa: PLC0415
+
+    nothing = RunError("There is nothing to report: no cell has an outcome.")
+    if is_explained(reference, home):
+        explained = load_explanations(reference, home)
+        if not explained.results:
+            raise nothing
+        return explained.collection.run_id, explained.report("html")
+    results = load_run(reference, home)
+    if not results.results and not results.errors:
+        raise nothing
+    return results.run_id, render_page(build_document(results, "comparison"))
+
+
+class SentRun(Findings):
+    """A run that its trackers have; they have told of it."""
+
+    def show(self, screen: Screen) -> None:
+        """Nothing more."""
+
+
+def track_run(request: TrackRequest) -> SentRun:
+    """Send an earlier run to trackers. What they have already is not sent again."""
+    from boosters_eval.tracking import choose_trackers, send_run  # noqa: PLC0415 (a list of runs needs none)
+
+    trackers = choose_trackers(request.to, "to")
+    send_run(request.reference, trackers, request.home, timeout=request.timeout, say=request.say or tell)
+    return SentRun()

@@ -1,1 +1,0 @@
-"""Earlier runs, sent to trackers."""
