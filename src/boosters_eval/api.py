@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
     from boosters_eval.programs.bisect.running import Bisector
-    from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
-    from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
-    from boosters_eval.programs.explain.mappings import Mappings
+    from boosters_eval.programs.catalog.builds import AddedBuilds, ListedBuilds, ShownBuild
+    from boosters_eval.programs.catalog.datasets import DescribedDataset, FetchedDatasets, WrittenSettings
+    from boosters_eval.programs.catalog.lists import Inventory
+    from boosters_eval.programs.catalog.mappings import Mappings
     from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.history.difference import RunDifference
     from boosters_eval.programs.history.index import Reindexed
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
     from boosters_eval.programs.importances.request import ImportancesRequest
     from boosters_eval.programs.importances.results import Explanations
-    from boosters_eval.programs.listing.known import Inventory
     from boosters_eval.programs.paper.comparison import PaperComparison
     from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
     from boosters_eval.programs.paper.judging import PaperReport
@@ -834,15 +834,15 @@ DOORS = {
     "list_oracles": "parity.request:OraclesListRequest",
     "verify_oracles": "parity.request:OraclesVerifyRequest",
     "refresh_oracles": "parity.request:OraclesRefreshRequest",
-    "explain_mapping": "explain.request:ExplainRequest",
-    "fetch_datasets": "datasets.request:FetchRequest",
-    "show_dataset": "datasets.request:ShowDatasetRequest",
-    "init_dataset": "datasets.request:InitDatasetRequest",
-    "add_builds": "builds.request:AddBuildsRequest",
-    "list_builds": "builds.request:ListBuildsRequest",
-    "show_build": "builds.request:ShowBuildRequest",
-    "remove_builds": "builds.request:RemoveBuildsRequest",
-    "prune_builds": "builds.request:PruneBuildsRequest",
+    "explain_mapping": "catalog.request:ExplainRequest",
+    "fetch_datasets": "catalog.request:FetchRequest",
+    "show_dataset": "catalog.request:ShowDatasetRequest",
+    "init_dataset": "catalog.request:InitDatasetRequest",
+    "add_builds": "catalog.request:AddBuildsRequest",
+    "list_builds": "catalog.request:ListBuildsRequest",
+    "show_build": "catalog.request:ShowBuildRequest",
+    "remove_builds": "catalog.request:RemoveBuildsRequest",
+    "prune_builds": "catalog.request:PruneBuildsRequest",
     "record_baseline": "baseline.request:RecordRequest",
     "check_baseline": "baseline.request:CheckRequest",
     "diff_baselines": "baseline.request:DiffRequest",
@@ -867,10 +867,10 @@ DOORS = {
     "reindex_history": "history.request:ReindexRequest",
     "write_report": "report.request:ReportRequest",
     "draw_figures": "report.request:FiguresRequest",
-    "list_libraries": "listing.request:LibrariesRequest",
-    "list_datasets": "listing.request:DatasetsRequest",
-    "list_suites": "listing.request:SuitesRequest",
-    "list_metrics": "listing.request:MetricsRequest",
+    "list_libraries": "catalog.request:LibrariesRequest",
+    "list_datasets": "catalog.request:DatasetsRequest",
+    "list_suites": "catalog.request:SuitesRequest",
+    "list_metrics": "catalog.request:MetricsRequest",
     "track_run": "runs.request:TrackRequest",
 }
 

@@ -18,7 +18,7 @@ from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.request import CompareRequest
-from boosters_eval.programs.explain import mappings
+from boosters_eval.programs.catalog import mappings
 from boosters_eval.runners.parameters import Mark
 
 WIDTHS = (60, 80, 120)

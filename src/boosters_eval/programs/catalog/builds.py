@@ -18,7 +18,7 @@ from boosters_eval.runners.builds.store import all_builds, builds_folder, damage
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.builds.request import (
+    from boosters_eval.programs.catalog.request import (
         AddBuildsRequest,
         ListBuildsRequest,
         PruneBuildsRequest,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.builds.store import StoredBuild
 
 
-def add(request: AddBuildsRequest) -> AddedBuilds:
+def add_builds(request: AddBuildsRequest) -> AddedBuilds:
     """Install builds; one that is interrupted leaves nothing."""
     found = []
     for words, reference in [(words, parse_reference(words)) for words in request.references]:
@@ -53,7 +53,7 @@ class AddedBuilds(Findings):
             screen.say(f"{record.build_id}  {record.reference}  {told}")
 
 
-def list_all(request: ListBuildsRequest) -> ListedBuilds:
+def list_builds(request: ListBuildsRequest) -> ListedBuilds:
     """All builds, the latest used first."""
     return ListedBuilds(tuple(all_builds(request.home)), tuple(kept_wheels(request.home)), request)
 
@@ -90,7 +90,7 @@ class ListedBuilds(Findings):
             screen.note(f"Note: {what}, in {wheels_folder(self.request.home)}; 'builds prune' removes them too.")
 
 
-def show(request: ShowBuildRequest) -> ShownBuild:
+def show_build(request: ShowBuildRequest) -> ShownBuild:
     """What is known of a build."""
     build = find_build(request.reference, request.home)
     return ShownBuild(build, build.is_whole())
@@ -137,13 +137,13 @@ class ShownBuild(Findings):
         return as_json({**_record(self.build), "whole": self.whole})
 
 
-def remove(request: RemoveBuildsRequest) -> Removal:
+def choose_builds(request: RemoveBuildsRequest) -> Removal:
     """Remove builds by name."""
     chosen = {build.folder: build for build in (find_build(name, request.home) for name in request.references)}
     return Removal("build", tuple(map(_removable, chosen.values())))
 
 
-def prune(request: PruneBuildsRequest) -> Removal:
+def choose_unused(request: PruneBuildsRequest) -> Removal:
     """Remove what was not used for a while, what is damaged, and wheels."""
     limit = time.time() - request.older_than.total_seconds()
     things = [_removable(build) for build in all_builds(request.home) if build.used < limit]

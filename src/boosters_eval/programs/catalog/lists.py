@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.core.registry import Registry
-    from boosters_eval.programs.listing.request import (
+    from boosters_eval.programs.catalog.request import (
         DatasetsRequest,
         LibrariesRequest,
         MetricsRequest,
@@ -54,7 +54,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def libraries(request: LibrariesRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
+def list_libraries(request: LibrariesRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
     """Libraries: version, boosters and tasks, or why unavailable."""
     from boosters_eval.runners import RUNNERS  # noqa: PLC0415 (keeps other lists fast)
 
@@ -89,7 +89,7 @@ def _able(runner: Any) -> dict[str, list[str]]:
     return {kind.value: [task.value for task in Task if is_able(task, kind)] for kind in BoosterType}
 
 
-def datasets(request: DatasetsRequest) -> Inventory:
+def list_datasets(request: DatasetsRequest) -> Inventory:
     """Data sets: task, size, classes, source and availability."""
     from boosters_eval.datasets import DATASETS  # noqa: PLC0415 (keeps other lists fast)
     from boosters_eval.datasets.problems import PROBLEMS  # noqa: PLC0415
@@ -117,7 +117,7 @@ def datasets(request: DatasetsRequest) -> Inventory:
     return Inventory(tuple(records), "" if request.every else more)
 
 
-def suites(request: SuitesRequest) -> Inventory:
+def list_suites(request: SuitesRequest) -> Inventory:
     """Suites: what each would run, and the estimated time."""
     from boosters_eval.core.machine import physical_cores  # noqa: PLC0415 (keeps other lists fast)
     from boosters_eval.programs.benchmark.estimates import costs_by_key  # noqa: PLC0415
@@ -144,7 +144,7 @@ def suites(request: SuitesRequest) -> Inventory:
     return Inventory(tuple(records))
 
 
-def metrics(request: MetricsRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
+def list_metrics(request: MetricsRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
     """Metrics: their tasks, and which direction is better."""
     from boosters_eval.metrics import METRICS  # noqa: PLC0415 (keeps other lists fast)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.datasets.audit import DataAudit
-    from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.datasets.table import Table
-    from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
+    from boosters_eval.programs.catalog.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 
 
-BINS = 10
-MOST_CLASSES = 20  # classes beyond these share one bar
-WIDTH = 40
+_BINS = 10
+_MOST_CLASSES = 20  # classes beyond these share one bar
+_WIDTH = 40
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,14 @@ class Bar:
     count: int
 
 
-@dataclass(frozen=True)
-class DatasetSummary:
-    """Facts in the order in which they are shown, and the target's distribution."""
-
-    facts: dict[str, Any]
-    bars: tuple[Bar, ...]
-    audit: DataAudit
-
-
-def summarize(config: DatasetConfig) -> DatasetSummary:
-    """Load the data set (from the cache where possible) and describe it."""
+def show_dataset(request: ShowDatasetRequest) -> DescribedDataset:
+    """Load a data set, from the cache where possible, and describe it."""
+    settings = data_of(request)
+    if settings is not None:
+        check_applicable(settings, [request.name])
+    config = resolve_dataset(request.name, _task(request.task), settings, request.split)
+    if request.split is not None:
+        config = config.replace(split_by=request.split if parse_split(request.split) else None)
     stored = materialize(config)
     table = open_stored(stored.path)
     names = stored.feature_names or tuple(f"column {i}" for i in range(stored.n_features))
@@ -81,7 +77,8 @@ def summarize(config: DatasetConfig) -> DatasetSummary:
         "kept in": str(stored.path),
     }
     audit = audit_of(config, stored)
-    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y), audit)), audit)
+    bars = tuple(_bars(config.task, np.asarray(table.y), audit))
+    return DescribedDataset(facts, bars, audit, tuple(config.notes), json=request.json)
 
 
 def _target_facts(task: Task, table: Table) -> dict[str, float]:
@@ -98,25 +95,24 @@ def _bars(task: Task, y: NDArray[np.float64], audit: DataAudit) -> list[Bar]:
         if task.is_classification and len(audit.classes) == len(labels):  # by their names, in the order of their codes
             labels = [_one_line(name) for name in audit.classes]
         bars = [Bar(label, int(count)) for label, count in zip(labels, counts, strict=True)]
-        rest = sum(bar.count for bar in bars[MOST_CLASSES:])
-        return [*bars[:MOST_CLASSES], *([Bar("others", rest)] if rest else [])]
-    counts, edges = np.histogram(y, bins=BINS)
+        rest = sum(bar.count for bar in bars[_MOST_CLASSES:])
+        return [*bars[:_MOST_CLASSES], *([Bar("others", rest)] if rest else [])]
+    counts, edges = np.histogram(y, bins=_BINS)
     return [Bar(f"{low:.4g} .. {high:.4g}", int(n)) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
 
 
-def plot(bars: tuple[Bar, ...]) -> str:
+def _plot(bars: tuple[Bar, ...]) -> str:
     """The bars as lines of plain ASCII; every bar that is not empty has at least one mark."""
     most = max(bar.count for bar in bars)
-    left = max(len(bar.label) for bar in bars)
-    right = len(str(most))
+    left, right = max(len(bar.label) for bar in bars), len(str(most))
     lines = []
     for bar in bars:
-        length = max(round(WIDTH * bar.count / most), 1 if bar.count else 0)
+        length = max(round(_WIDTH * bar.count / most), 1 if bar.count else 0)
         lines.append(f"{bar.label:>{left}}  {bar.count:>{right}}  {'#' * length}".rstrip())
     return "\n".join(lines)
 
 
-def audit_text(audit: DataAudit) -> list[str]:
+def _audit_lines(audit: DataAudit) -> list[str]:
     """The audit in full, as lines: the data set, its columns by what they are used as, and the findings."""
     lines = [audit.headline]
     for role, names in audit.by_role().items():
@@ -134,7 +130,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def fetch(request: FetchRequest) -> FetchedDatasets:
+def fetch_datasets(request: FetchRequest) -> FetchedDatasets:
     """Download data sets into the cache."""
     places: dict[str, Path] = {}
     for config in [DATASETS[name] for name in request.names]:
@@ -157,28 +153,19 @@ class FetchedDatasets(Findings):
         """Nothing is left to be said."""
 
 
-def show(request: ShowDatasetRequest) -> DescribedDataset:
-    """What a data set contains."""
-    settings = data_of(request)
-    if settings is not None:
-        check_applicable(settings, [request.name])
-    config = resolve_dataset(request.name, _task(request.task), settings, request.split)
-    if request.split is not None:
-        config = config.replace(split_by=request.split if parse_split(request.split) else None)
-    return DescribedDataset(summarize(config), tuple(config.notes), json=request.json)
-
-
 @dataclass(frozen=True)
 class DescribedDataset(Findings):
-    """The facts of a data set, its audit, and the distribution of its target."""
+    """The facts of a data set, the distribution of its target, and its audit."""
 
-    summary: DatasetSummary
+    facts: dict[str, Any]  # in the order in which they are shown
+    bars: tuple[Bar, ...]
+    audit: DataAudit
     notes: tuple[str, ...] = ()
     json: bool = False
 
     def show(self, screen: Screen) -> None:
         """Facts, audit and a plot; what the audit says is not noted again."""
-        lines = audit_text(self.summary.audit)
+        lines = _audit_lines(self.audit)
         shown_below = set() if self.json else {line.strip() for line in lines}
         for sentence in self.notes:
             if sentence not in shown_below:
@@ -186,22 +173,21 @@ class DescribedDataset(Findings):
         if self.json:
             screen.json(self.record())
             return
-        shown = {key: _text(value) for key, value in self.summary.facts.items()}
+        shown = {key: _text(value) for key, value in self.facts.items()}
         width = max(map(len, shown))
         for key, value in shown.items():
             if value:
                 screen.say(f"{key:<{width}}  {value}")
         screen.say("\naudit\n" + "\n".join(lines))
-        screen.say("\ntarget distribution\n" + plot(self.summary.bars))
+        screen.say("\ntarget distribution\n" + _plot(self.bars))
 
     def record(self) -> dict[str, Any]:
         """The same as plain data."""
-        bars = [{"label": bar.label, "count": bar.count} for bar in self.summary.bars]
-        audit = self.summary.audit.model_dump(mode="json")
-        return {**self.summary.facts, "target distribution": bars, "audit": audit}
+        bars = [asdict(bar) for bar in self.bars]
+        return {**self.facts, "target distribution": bars, "audit": self.audit.model_dump(mode="json")}
 
 
-def init(request: InitDatasetRequest) -> WrittenSettings:
+def write_settings(request: InitDatasetRequest) -> WrittenSettings:
     """Write what was found in a data file beside it."""
     path, target = split_item(request.file)
     if not target:

@@ -15,7 +15,7 @@ from boosters_eval.runners.rules import CANONICAL
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.explain.request import ExplainRequest
+    from boosters_eval.programs.catalog.request import ExplainRequest
     from boosters_eval.runners.base import Runner
 
 

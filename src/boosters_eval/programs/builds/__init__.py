@@ -1,1 +1,0 @@
-"""Adds, shows and removes builds of libraries."""

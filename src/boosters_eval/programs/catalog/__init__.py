@@ -1,0 +1,1 @@
+"""What there is: libraries and how their parameters are mapped, builds, data sets, suites and metrics."""

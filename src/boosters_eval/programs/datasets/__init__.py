@@ -1,1 +1,0 @@
-"""Shows, fetches and describes data sets."""

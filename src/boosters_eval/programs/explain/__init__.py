@@ -1,1 +1,0 @@
-"""Shows how canonical parameters become those of each library."""

@@ -1,1 +1,0 @@
-"""What there is: data sets, libraries, suites and metrics."""
