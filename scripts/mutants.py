@@ -4,7 +4,7 @@ A mutant is a module with one operator, constant or answer changed. Its tests ru
 with the large libraries loaded, on a copy of the package. A survivor fails the command, unless a line of
 tests/mutants.txt says why no test can see it:
 
-    stats/units.py::units_needed: found <= threshold -> found < threshold  # the logarithm of 1 is the same answer
+    stats/bootstrap.py::units_needed: found <= threshold -> found < threshold  # the logarithm of 1 is the same answer
 
 Which mutants are drawn depends on the seed and on what each of them is, so that an edit elsewhere draws no others.
 """
@@ -52,19 +52,16 @@ AREAS = {
     "engine/journal.py": [f"tests/engine/test_{name}.py" for name in ("journal", "machines", "runs", "resume")],
 }
 FIRST = {
-    "metrics/calibration": ["binary_metrics"],
     "metrics/catalog": ["metric_specs"],
-    "metrics/compute": ["compute_metrics"],
-    "metrics/evaluate": ["compute_metrics", "metric_specs"],
-    "metrics/metric": ["metric_specs"],
-    "metrics/rows": ["metric_inputs"],
+    "metrics/classification": ["binary_metrics", "multiclass_metrics", "fairness_metrics"],
+    "metrics/metric": ["metric_specs", "compute_metrics"],
+    "metrics/rows": ["metric_inputs", "compute_metrics", "metric_specs"],
     "metrics/task": ["metric_inputs"],
     "metrics/trivial": ["trivial_rules"],
     "programs/baseline/findings": ["check"],
     "programs/baseline/model": ["baseline_file"],
     "programs/baseline/snapshot": ["baseline_file", "check"],
-    "stats/inference": ["significance", "designs"],
-    "stats/power": ["significance", "sequential"],
+    "stats/inference": ["significance", "observations", "sequential"],
     "stats/tables": ["comparison_tables"],
 }
 WORDING = {"programs/baseline/render.py"}  # modules in which a change of wording is all

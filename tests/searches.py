@@ -9,7 +9,7 @@ import numpy as np
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.programs.bisect.running import Located, locate
 from boosters_eval.stats.observations import Observation, Side
-from boosters_eval.stats.shifts import SearchRule, Yardstick, find_shift, place
+from boosters_eval.stats.sequential import SearchRule, Yardstick, find_shift, place
 
 SCORES = Yardstick("rmse", higher_is_better=False, as_ratio=False, tolerance=0.01)
 TIMES = Yardstick("train_time_s", higher_is_better=False, as_ratio=True, tolerance=0.05)

@@ -23,7 +23,7 @@ from boosters_eval.datasets import DATASETS, open_stored
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.executor import EXECUTORS
 from boosters_eval.metrics import METRICS
-from boosters_eval.metrics.compute import task_metrics
+from boosters_eval.metrics.metric import task_metrics
 from boosters_eval.programs.benchmark.spec import identity_of, model_seed
 from boosters_eval.programs.importances.records import Explanation, MeasuredKind, Probe
 from boosters_eval.programs.importances.workload import ImportancesSpec, column_names, units_of

@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics import MetricWarning, get
-from boosters_eval.metrics.calibration import reliability
+from boosters_eval.metrics.classification import reliability
 
 FEW = settings(max_examples=60)
 CHANCES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.just(0.3))

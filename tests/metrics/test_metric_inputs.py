@@ -9,6 +9,7 @@ import pytest
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics import METRICS, get
 from boosters_eval.metrics.rows import as_array
+from boosters_eval.metrics.task import Task
 
 N = 40
 RNG = np.random.default_rng(7)
@@ -103,7 +104,7 @@ def test_wrong_shapes_are_refused(name):
     assert "Got the shape" in refusal(name, p, np.zeros((N, 2)), **keywords)
 
 
-@pytest.mark.parametrize("name", [n for n in METRICS if METRICS[n].implementation.partition(":")[0] != "multiclass"])
+@pytest.mark.parametrize("name", [n for n in METRICS if Task.MULTICLASS not in METRICS[n].tasks])
 def test_a_matrix_is_refused_where_one_column_is_needed(name):
     _, y, keywords = arguments(name)
     message = refusal(name, np.full((N, 2), 0.5), y, **keywords)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boosters_eval.stats.shifts import SPARE
+from boosters_eval.stats.sequential import SPARE
 from searches import SCORES, TIMES, Versions, step
 
 COUNT = 17

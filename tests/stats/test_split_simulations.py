@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.stats import designs, inference
+from boosters_eval.stats import inference, observations
 from learners import in_time, odd_groups
 from simulated_splits import compared_by_group, compared_in_time, window_edges
 
@@ -80,7 +80,7 @@ def test_equal_learners_are_told_apart_in_at_most_seven_percent_of_group_splits(
 @pytest.mark.parametrize(("groups", "seeds", "folds"), [(10, 5, None), (20, 5, None), (20, 10, None), (10, 1, 5)])
 def test_why_few_groups_are_not_tested(groups, seeds, folds, simulated, monkeypatch):
     """Differences between groups that are skewed: so few cannot show it."""
-    monkeypatch.setattr(designs, "LEAST_GROUPS", 2)
+    monkeypatch.setattr(observations, "LEAST_GROUPS", 2)
     rng = np.random.default_rng(groups + seeds)
     sizes = np.full(groups, 12)
     pairs = (compared_by_group(rng, sizes, seeds=seeds, folds=folds, draw=odd_groups) for _ in range(1000))

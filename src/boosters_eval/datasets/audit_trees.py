@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     _Floats = NDArray[np.float64]
     _Codes = NDArray[np.int64]
 
-LEAST_ROWS = 30  # with fewer, a random column predicts a rare class now and then
+_LEAST_ROWS_OF_TREE = 30  # with fewer, a random column predicts a rare class now and then
 LEAST_OF_CLASS = 5  # rows: with fewer, even a random column can sort a class out perfectly
 _DEPTH_OF_CLASSES, _DEPTH_OF_NUMBERS = 3, 6  # a number needs more steps to be followed
 _ROWS_OF_LEAF = 8  # on average, if a number has few rows
@@ -40,9 +40,9 @@ class AuditTarget:
         self._codes, self._labels = codes, len(counts)
         if classes:
             enough = counts[counts >= LEAST_OF_CLASS]
-            self.usable = len(enough) >= 2 and int(enough.sum()) >= max(LEAST_ROWS, 0.9 * rows)
+            self.usable = len(enough) >= 2 and int(enough.sum()) >= max(_LEAST_ROWS_OF_TREE, 0.9 * rows)
         else:
-            self.usable = rows >= LEAST_ROWS and bool(y.min() < y.max())
+            self.usable = rows >= _LEAST_ROWS_OF_TREE and bool(y.min() < y.max())
 
     @property
     def measure(self) -> str:

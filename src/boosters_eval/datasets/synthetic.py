@@ -33,12 +33,12 @@ def generate(task: Task, rows: int, columns: int, classes: int) -> Table:
     if groups is not None:
         per_query = stream.uniform(int(groups[-1]) + 1)
         x[0] = per_query[groups]  # a column that only tells queries apart
-    y = _target(task, x, stream, classes)
+    y = _synthetic_target(task, x, stream, classes)
     names = tuple(f"x{i}" for i in range(columns))
     return Table(np.stack(x, axis=1).astype(np.float32), y, groups=groups, feature_names=names)
 
 
-def _target(task: Task, x: list[_Column], stream: Stream, classes: int) -> _Column:
+def _synthetic_target(task: Task, x: list[_Column], stream: Stream, classes: int) -> _Column:
     rows = len(x[0])
     if task is Task.MULTICLASS:
         scores = [_class_score(x, label) + 0.6 * stream.noise(rows) for label in range(classes)]

@@ -10,11 +10,11 @@ from boosters_eval.metrics.catalog import (
     MetricWarning,
     Param,
 )
-from boosters_eval.metrics.compute import compute_metrics, primary_metric, task_metrics
 from boosters_eval.metrics.metric import (
     METRIC_DIRECTION,
     Metric,
     canonical,
+    compute_metrics,
     declare_metric,
     direction,
     find,
@@ -24,7 +24,9 @@ from boosters_eval.metrics.metric import (
     is_declared,
     label,
     metric_from_callable,
+    primary_metric,
     register_metric,
+    task_metrics,
 )
 
 __all__ = [

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.metrics.compute import compute_metrics
-from boosters_eval.metrics.metric import find
+from boosters_eval.metrics.metric import compute_metrics, find
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.stats.designs import design_of, in_order
 from boosters_eval.stats.inference import HUGE, mean_and_spread, paired
 from boosters_eval.stats.observations import (
     ASSUMED_RATIO,
     Side,
     by_split,
     coarsest_resolution,
+    design_of,
+    in_order,
     same_predictions,
     split_ratio,
 )

@@ -34,7 +34,7 @@ from boosters_eval.programs.benchmark.suites import (
 )
 from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
-from boosters_eval.stats.units import covered_level
+from boosters_eval.stats.bootstrap import covered_level
 
 BASE = TrainingConfig(n_estimators=7, max_depth=3)
 

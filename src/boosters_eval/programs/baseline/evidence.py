@@ -126,7 +126,7 @@ def _over(stats: MetricStats, cells: list[str]) -> MetricStats:
 
 def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
-    from boosters_eval.stats.designs import design_of  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.observations import design_of  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 

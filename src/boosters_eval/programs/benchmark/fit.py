@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.engine.workload import Workload
-from boosters_eval.metrics.compute import load_implementations
+from boosters_eval.metrics.metric import load_implementations
 from boosters_eval.programs.benchmark.fitting import fit_cell
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.benchmark.usermetrics import UserMetric

@@ -70,7 +70,7 @@ def check_splits(spec: FitSpec, data: Stored, repeats: Iterable[Repeat]) -> None
 
 def check_growth(specs: Iterable[FitSpec], stored: dict[str, Stored]) -> None:
     """Refuse to add seeds that could never decide anything."""
-    from boosters_eval.stats.designs import LEAST_GROUPS  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.observations import LEAST_GROUPS  # noqa: PLC0415 (loads scipy)
 
     for spec in specs:
         if spec.split.kind == "group":

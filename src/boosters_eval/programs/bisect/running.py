@@ -44,7 +44,7 @@ from boosters_eval.runners.builds.reference import parse_reference, wheel_parts
 from boosters_eval.runners.builds.resolve import resolve_build
 from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
-from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
+from boosters_eval.stats.sequential import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.bisect.request import BisectRequest
     from boosters_eval.runners.base import Runner
     from boosters_eval.stats.observations import Side
-    from boosters_eval.stats.shifts import Likeness
+    from boosters_eval.stats.sequential import Likeness
 
     CandidateAnswer = Literal["earlier", "later", "undecided", "unusable"]
     from collections.abc import Iterable

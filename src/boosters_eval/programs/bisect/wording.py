@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
-    from boosters_eval.stats.shifts import Placement, Shift
+    from boosters_eval.stats.sequential import Placement, Shift
 
 COLUMNS = ("Step", "Candidate", "Between", "Value", "Seeds", "Answer")
 _WHOLE = (0.8, 1.25)  # shares of the whole difference that need no remark

@@ -11,6 +11,7 @@ import sys
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
@@ -39,8 +40,16 @@ from boosters_eval.programs.gate.model import (
     RunSource,
     ScoresSource,
 )
-from boosters_eval.stats import units
-from boosters_eval.stats.bootstrap import MIN_CASES, MOSTLY, compute_lower_bound_95
+from boosters_eval.stats.bootstrap import (
+    MIN_CASES,
+    MOSTLY,
+    compute_lower_bound_95,
+    covered_level,
+    intraclass_correlation,
+    largest_lump,
+    units_needed,
+    vouched_threshold,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,7 +80,7 @@ def make_report(
     for case in ordered:
         by_unit.setdefault(case.unit, []).append(case.score)
     held_out = {case.unit for case in ordered if case.class_ == "held_out"}
-    per_unit = {unit: units.mean(scores) for unit, scores in sorted(by_unit.items())}
+    per_unit = {unit: fmean(scores) for unit, scores in sorted(by_unit.items())}
     # By value: the bound depends on the order, and a name must not move it (ADR-0007).
     scores = sorted(per_unit.values())
     apart = sorted(score for unit, score in per_unit.items() if unit in held_out)
@@ -84,7 +93,7 @@ def make_report(
         n_cases=len(ordered),
         n_units=len(per_unit),
         n_held_out=len(held_out),
-        intraclass_correlation=units.intraclass_correlation(list(by_unit.values())),
+        intraclass_correlation=intraclass_correlation(list(by_unit.values())),
         mean_score=mean,
         stddev=math.sqrt(math.fsum((s - mean) * (s - mean) for s in scores) / (len(scores) - 1))
         if len(scores) > 1
@@ -105,7 +114,7 @@ def _remarks(report: BenchRunReport) -> list[str]:
     noun, count = report.unit_noun, report.n_units
     if count < MIN_CASES:
         return [f"Fewer than {MIN_CASES} {noun}s bound nothing: the bound is 0 (ADR-0002)."]
-    value, alike = units.largest_lump(list(report.per_unit.values()))
+    value, alike = largest_lump(list(report.per_unit.values()))
     if alike <= MOSTLY * count:
         return []
     return [f"{alike} of {count} {noun}s score {value:g}: such a lump says nothing about rare losses (ADR-0008)."]
@@ -284,9 +293,9 @@ def _coverage(report: BenchRunReport, threshold: float) -> Coverage:
     scores = list(report.per_unit.values())
     reached = report.lower_bound_95 >= threshold
     return Coverage(
-        level=units.covered_level(scores, threshold) if reached else None,
-        vouched=round(units.vouched_threshold(scores, LEAST_COVERED), 6),  # a logarithm's last digits differ
-        needed=units.units_needed(scores, threshold, LEAST_COVERED),
+        level=covered_level(scores, threshold) if reached else None,
+        vouched=round(vouched_threshold(scores, LEAST_COVERED), 6),  # a logarithm's last digits differ
+        needed=units_needed(scores, threshold, LEAST_COVERED),
     )
 
 

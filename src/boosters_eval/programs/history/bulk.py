@@ -15,9 +15,8 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.observations import resolution_of
 from boosters_eval.programs.history.compare import ALPHA, NOT_COMPARABLE
 from boosters_eval.programs.history.records import loaded
-from boosters_eval.stats.many import verdicts_of_scores, verdicts_of_times
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, split_ratio
-from boosters_eval.stats.significance import Criteria
+from boosters_eval.stats.significance import Criteria, verdicts_of_scores, verdicts_of_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

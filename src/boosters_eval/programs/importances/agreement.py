@@ -18,7 +18,8 @@ import numpy as np
 from boosters_eval.programs.benchmark.observations import split_fields
 from boosters_eval.programs.importances.findings import PairAgreement
 from boosters_eval.programs.importances.results import of_units
-from boosters_eval.stats.agreement import (
+from boosters_eval.stats.observations import Observation
+from boosters_eval.stats.ranks import (
     FEWEST_SPLITS,
     correlation,
     cosine,
@@ -29,7 +30,6 @@ from boosters_eval.stats.agreement import (
     tau_interval,
     top_overlap,
 )
-from boosters_eval.stats.observations import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

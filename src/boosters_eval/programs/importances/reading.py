@@ -25,8 +25,8 @@ from boosters_eval.programs.importances.findings import (
 )
 from boosters_eval.programs.importances.records import KINDS
 from boosters_eval.reports.numbers import count, mean_and_std
-from boosters_eval.stats.agreement import resampled_interval
 from boosters_eval.stats.inference import doubled_ranks
+from boosters_eval.stats.ranks import resampled_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

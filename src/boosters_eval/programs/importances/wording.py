@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import counted
 from boosters_eval.programs.importances.checks import LABELS
-from boosters_eval.stats.agreement import FEWEST_SPLITS
+from boosters_eval.stats.ranks import FEWEST_SPLITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ from boosters_eval.datasets.streams import Stream
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.child import message_of
 from boosters_eval.metrics import MetricWarning, get
-from boosters_eval.metrics.evaluate import quantile_columns
+from boosters_eval.metrics.rows import quantile_columns
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.fitting import fit_cell, taken_rows
