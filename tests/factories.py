@@ -13,7 +13,7 @@ from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.suites import BenchmarkSuite
 from boosters_eval.programs.gate.model import Case
-from boosters_eval.programs.paper.results import Measured, PaperResults
+from boosters_eval.programs.paper.comparison import Measured, PaperResults
 from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.runners.config import BenchmarkConfig, derive_seeds
 from boosters_eval.runners.parameters import TrainingConfig

@@ -19,8 +19,8 @@ from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.gate.decision import decide_scores, verify_decision
 from boosters_eval.programs.gate.model import GateRules
 from boosters_eval.programs.history import query, transfer
-from boosters_eval.programs.paper.compare import compare_results
-from boosters_eval.programs.paper.files import read_comparison, read_results
+from boosters_eval.programs.paper.comparison import read_comparison, read_results
+from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.references import ReferenceStore, StoredReference
 from written_runs import written_run

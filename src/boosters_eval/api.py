@@ -54,13 +54,12 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
     from boosters_eval.programs.importances.request import ImportancesRequest
     from boosters_eval.programs.importances.results import Explanations
-    from boosters_eval.programs.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults
     from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
-    from boosters_eval.programs.paper.judging import PaperReport
-    from boosters_eval.programs.paper.listing import ListedTarget, ListedTargets
+    from boosters_eval.programs.paper.judge import PaperReport
     from boosters_eval.programs.paper.request import Decimal, Parentheses, Role, RunPaperRequest, ValidatePaperRequest
-    from boosters_eval.programs.paper.results import PaperResults
-    from boosters_eval.programs.paper.running import PreparedPaper
+    from boosters_eval.programs.paper.run import PreparedPaper
+    from boosters_eval.programs.paper.targets import ListedTarget, ListedTargets
     from boosters_eval.programs.parity.gate import ParityDecision
     from boosters_eval.programs.parity.listing import ParityListing
     from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
@@ -910,7 +909,7 @@ def _warned(prepared: PreparedRun) -> PreparedRun:
 
 
 def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> PreparedPaper:
-    from boosters_eval.programs.paper.running import prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.paper.run import prepare  # noqa: PLC0415 (keeps start-up fast)
 
     return prepare(request)
 

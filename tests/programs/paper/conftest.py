@@ -2,7 +2,7 @@
 
 import pytest
 
-from boosters_eval.programs.paper.compare import compare_results
+from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results
 
 GROUP = "Default <hyperparameters>"

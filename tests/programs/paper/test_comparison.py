@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.paper.compare import compare_results
 from boosters_eval.programs.paper.comparison import MetricComparison, PaperComparison, judge
+from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.paper.specification import Quantity
 from factories import measured, paper, paper_results, paper_table
 

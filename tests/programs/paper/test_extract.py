@@ -15,10 +15,10 @@ from boosters_eval.programs.paper.extract import (
     BenchmarkTable,
     ExtractedPaper,
     extract_benchmarks,
+    specification_text,
 )
-from boosters_eval.programs.paper.reading import read_specification
 from boosters_eval.programs.paper.request import ExtractPaperRequest
-from boosters_eval.programs.paper.writing import specification_text
+from boosters_eval.programs.paper.specification import read_specification
 from printed_tables import WRITERS
 
 CONVERTED = r"""
@@ -485,11 +485,10 @@ def test_a_missing_extra_is_one_sentence_and_markdown_does_without_it(tmp_path, 
     for known in [known for known in sys.modules if known.split(".")[0] == module]:
         monkeypatch.delitem(sys.modules, known)
     monkeypatch.setitem(sys.modules, module, None)
-    for user in ("latex", "tex"):
-        monkeypatch.setattr(
-            f"boosters_eval.programs.paper.documents.{user}.find_spec",
-            lambda what: None if what == module else real(what),
-        )
+    monkeypatch.setattr(
+        "boosters_eval.programs.paper.documents.latex.find_spec",
+        lambda what: None if what == module else real(what),
+    )
     with pytest.raises(MissingLibraryError, match=rf"needs {module}: pip install 'boosters-eval\[paper\]'"):
         extracted(tmp_path, text, name)
     assert len(extracted(tmp_path, CONVERTED).tables) == 2

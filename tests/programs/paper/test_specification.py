@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.paper.reading import read_specification
-from boosters_eval.programs.paper.specification import LibraryRun, PaperSpecification
+from boosters_eval.programs.paper.specification import LibraryRun, PaperSpecification, read_specification
 
 SAMPLE = Path(__file__).with_name("titans.yaml")
 

@@ -8,8 +8,7 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.paper.specification import PaperTable
-from boosters_eval.programs.paper.tolerances import is_share, kind_of, tolerance_of
-from boosters_eval.programs.paper.units import canonical, parse_unit
+from boosters_eval.programs.paper.tolerances import canonical, is_share, kind_of, parse_unit, tolerance_of
 from factories import paper_table
 
 

@@ -6,8 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
+from boosters_eval.core.files import FORMAT, Format
+from boosters_eval.core.model import Model
 from boosters_eval.programs.paper.documents.grid import RawCell
-from boosters_eval.programs.paper.extract import BenchmarkEntry, BenchmarkTable, Unread
 from boosters_eval.programs.paper.layout import Axis, DataRow, Layout, lay_out, text
 from boosters_eval.programs.paper.lexicon import (
     Better,
@@ -23,12 +26,13 @@ from boosters_eval.programs.paper.lexicon import (
     parentheses_in,
     std_over_in,
 )
+from boosters_eval.programs.paper.specification import StdOver
 from boosters_eval.programs.paper.values import CellReading, read_cell, repeats_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boosters_eval.programs.paper.documents.captions import FoundTable
+    from boosters_eval.programs.paper.documents import FoundTable
     from boosters_eval.programs.paper.request import ExtractPaperRequest, Parentheses
 
 UNNAMED = "unnamed"  # stands where the table and its caption do not say a name
@@ -48,6 +52,78 @@ _WORD = re.compile(r"\w[\w-]*\w")
 _REFERENCE = re.compile(
     r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
 )
+
+
+class Unread(Model):
+    """Something that was not read, or not entirely, and where it is."""
+
+    line: int
+    row: str = ""
+    column: str = ""
+    text: str = ""
+    why: str
+
+    @property
+    def place(self) -> str:
+        """Where it is."""
+        parts = [
+            f"line {self.line}",
+            f"row '{self.row}'" if self.row else "",
+            f"column '{self.column}'" if self.column else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {f'{self.text!r}: ' if self.text else ''}{self.why}"
+
+
+class BenchmarkEntry(Model):
+    """What a table prints for a model on a data set."""
+
+    table_id: str
+    model_name: str
+    group: str = ""  # the group of rows that it is in; the same model may be in several
+    dataset: str
+    metrics: dict[str, float]
+    printed: dict[str, str]  # the digits of each metric, and of its deviation as `<metric>_std`
+    metric_units: dict[str, str] = Field(default_factory=dict)
+    counts: dict[str, int] = Field(default_factory=dict)  # whole numbers in parentheses, by metric
+    emphasized: tuple[str, ...] = ()  # metrics printed in bold, italics or underlined
+    hardware: str | None = None
+    batch_size: int | None = None
+    sequence_length: int | None = None
+    num_params: int | None = None
+    notes: tuple[str, ...] = ()
+    is_baseline: bool = False
+    std_values: dict[str, float] = Field(default_factory=dict)
+    has_std: bool = False
+    line: int
+
+
+class BenchmarkTable(Model):
+    """A table of results of a paper."""
+
+    schema_version: Format = FORMAT
+    table_id: str
+    title: str
+    description: str
+    columns: tuple[str, ...]
+    row_groups: dict[str, tuple[str, ...]]
+    entries: tuple[BenchmarkEntry, ...]
+    datasets_used: tuple[str, ...]
+    models_compared: tuple[str, ...]
+    primary_metric: str
+    our_model_row: str = ""
+    baseline_rows: tuple[str, ...] = ()
+    directions: dict[str, Better] = Field(default_factory=dict)
+    std_over: StdOver | None = None
+    layout: tuple[str, ...] = ()  # what rows and columns were taken for, and why
+    notes: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    line: int
+    rows: int
+    cells: int  # with something printed in them
+    values: int  # that were read
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,110 @@ from __future__ import annotations
 import math
 from collections import Counter
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 from annotated_types import Ge
 from pydantic import Field, model_validator
 
-from boosters_eval.core.errors import ExitCode, FileFormatError
-from boosters_eval.core.files import FORMAT, Format
+from boosters_eval.core.errors import ConfigError, ExitCode, FileFormatError
+from boosters_eval.core.files import FORMAT, Format, check_format, load_json, read_text
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
-from boosters_eval.programs.paper.results import TargetStatus
-from boosters_eval.programs.paper.specification import Quantity, StdOver, printed_value
+from boosters_eval.programs.paper.source import parse_yaml
+from boosters_eval.programs.paper.specification import Quantity, StdOver, printed_value, target_name
 from boosters_eval.programs.paper.tolerances import MetricKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from boosters_eval.core.findings import Screen
+
+
+_AnyModel = TypeVar("_AnyModel", bound=Model)
+TargetStatus = Literal[
+    "ok",
+    "failed",  # some repeat failed: what is left is shown, but proves nothing
+    "not_runnable",  # no binding, a library or a file that is not here
+]
+
+
+class Measured(Model):
+    """The measurements of one target: a row of a table on a data set."""
+
+    table: str
+    row: str  # the row's key
+    dataset: str
+    primary: bool
+    status: TargetStatus
+    reason: str = ""  # why it is not ok
+    values: dict[str, tuple[float, ...]] = Field(
+        default_factory=dict
+    )  # by metric, one per finished repeat that returned it
+    std_over: StdOver | None = None  # what the repeats differ in
+    seeds: tuple[int, ...] = ()
+    planned: int = 0  # repeats, finished or not
+    versions: dict[str, str] = Field(default_factory=dict)  # of what produced the values
+    conditions: dict[str, str] = Field(
+        default_factory=dict
+    )  # how they came about: data set, split sizes, preprocessing, parameters
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As `only` names it."""
+        return target_name(self.table, self.row, self.dataset)
+
+
+class PaperResults(Findings, Model):
+    """The content of `results.json`."""
+
+    schema_version: Format = FORMAT
+    kind: Literal["boosters-eval paper results"] = "boosters-eval paper results"
+    paper: str
+    specification_digest: str
+    run_id: str | None  # None: nothing could be run
+    only: tuple[str, ...] = ()  # what the run was restricted to; other targets are not missing then
+    environment: dict[str, str] = Field(
+        default_factory=dict
+    )  # commit, versions, machine, command: of the time when it ran
+    targets: tuple[Measured, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """A target that did not run is no success."""
+        good = all(found.status == "ok" for found in self.targets)
+        return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
+
+    def to_json(self) -> str:
+        """The file."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    def show(self, screen: Screen) -> None:
+        """What was measured, target by target."""
+        if not screen.quiet:
+            rows = [_shown(found) for found in self.targets]
+            screen.rows(("table", "row", "data set", "status", "measured"), rows, keys=3)
+
+    def conclude(self, screen: Screen) -> None:
+        """What did not run and what it warned of is told, even if quiet."""
+        for found in self.targets:
+            if found.status != "ok":
+                screen.note(f"Error: {found.name}: {found.status.replace('_', ' ')}: {found.reason}")
+            for text in found.warnings:
+                screen.note(f"Warning: {found.name}: {text}")
+
+
+def _shown(found: Measured) -> tuple[str, ...]:
+    values = "; ".join(f"{name} {_spread(numbers)}" for name, numbers in found.values.items())
+    return found.table, found.row, found.dataset, found.status.replace("_", " "), values or "-"
+
+
+def _spread(numbers: tuple[float, ...]) -> str:
+    mean = f"{fmean(numbers):.6g}"
+    return f"{mean} ± {stdev(numbers):.2g} (n = {len(numbers)})" if len(numbers) > 1 else mean
+
 
 MATCH, CLOSE, LARGE = Decimal("0.01"), Decimal("0.03"), Decimal("0.10")  # relative differences
 
@@ -382,3 +472,30 @@ def _concluded(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> 
         "confidence": counted.confidence,
         "exit_code": int(counted.exit_code),
     }
+
+
+def read_results(source: Path | PaperResults) -> PaperResults:
+    """What `paper run` wrote, or what it would write."""
+    return _read(source, PaperResults, "results of 'paper run'")
+
+
+def read_comparison(source: Path | PaperComparison) -> PaperComparison:
+    """What `paper compare` wrote. A verdict that does not follow from its numbers is refused."""
+    return _read(source, PaperComparison, "a comparison of 'paper compare'")
+
+
+def _read(path: Path | _AnyModel, model: type[_AnyModel], what: str) -> _AnyModel:
+    if isinstance(path, model):
+        return path
+    assert isinstance(path, Path)  # noqa: S101 (for the type checker)
+    text = read_text(path)
+    data = load_json(text, str(path)) if text.lstrip().startswith("{") else parse_yaml(text, str(path))
+    kind = model.model_fields["kind"].default
+    if not isinstance(data, dict) or data.get("kind") != kind:
+        got = f"'{data['kind']}'" if isinstance(data, dict) and "kind" in data else "no 'kind'"
+        raise FileFormatError(f"{path} must be {what}, of the kind '{kind}'. Got {got} instead.")
+    check_format(data.get("schema_version"), str(path), f"a '{kind}' file")
+    try:
+        return model.model_validate(data)
+    except ConfigError as error:
+        raise FileFormatError(f"{path}: {error}") from None

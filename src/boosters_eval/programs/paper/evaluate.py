@@ -148,8 +148,9 @@ class Evaluate(Workload):
                 found, rows = _scored(spec, cell, inputs, phase)
             case EvaluatorRun() as run:
                 phase("evaluate")
-                evaluators = import_module("boosters_eval.programs.paper.lm.evaluators")
-                found = evaluators.evaluate(
+                from boosters_eval.programs.paper.lm.evaluators import evaluate  # noqa: PLC0415 (only for this binding)
+
+                found = evaluate(
                     run.evaluator,
                     inputs["model"],
                     spec.dataset,

@@ -2,99 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, FileFormatError, UnknownNameError
 from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import named, the
-from boosters_eval.programs.paper.lexicon import Better
-from boosters_eval.programs.paper.specification import StdOver
+from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, BenchmarkTable, Unread, assemble
+from boosters_eval.programs.paper.documents import read_document
+from boosters_eval.programs.paper.source import MAX_NODES
+from boosters_eval.programs.paper.specification import row_key
 from boosters_eval.programs.paper.values import looks_like_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.paper.assembly import BenchmarkEntry
     from boosters_eval.programs.paper.request import ExtractPaperRequest
 
+
 _LISTED = 50  # of what was not read; the file has all of it
-
-
-class Unread(Model):
-    """Something that was not read, or not entirely, and where it is."""
-
-    line: int
-    row: str = ""
-    column: str = ""
-    text: str = ""
-    why: str
-
-    @property
-    def place(self) -> str:
-        """Where it is."""
-        parts = [
-            f"line {self.line}",
-            f"row '{self.row}'" if self.row else "",
-            f"column '{self.column}'" if self.column else "",
-        ]
-        return ", ".join(part for part in parts if part)
-
-    def __str__(self) -> str:
-        return f"{self.place}: {f'{self.text!r}: ' if self.text else ''}{self.why}"
-
-
-class BenchmarkEntry(Model):
-    """What a table prints for a model on a data set."""
-
-    table_id: str
-    model_name: str
-    group: str = ""  # the group of rows that it is in; the same model may be in several
-    dataset: str
-    metrics: dict[str, float]
-    printed: dict[str, str]  # the digits of each metric, and of its deviation as `<metric>_std`
-    metric_units: dict[str, str] = Field(default_factory=dict)
-    counts: dict[str, int] = Field(default_factory=dict)  # whole numbers in parentheses, by metric
-    emphasized: tuple[str, ...] = ()  # metrics printed in bold, italics or underlined
-    hardware: str | None = None
-    batch_size: int | None = None
-    sequence_length: int | None = None
-    num_params: int | None = None
-    notes: tuple[str, ...] = ()
-    is_baseline: bool = False
-    std_values: dict[str, float] = Field(default_factory=dict)
-    has_std: bool = False
-    line: int
-
-
-class BenchmarkTable(Model):
-    """A table of results of a paper."""
-
-    schema_version: Format = FORMAT
-    table_id: str
-    title: str
-    description: str
-    columns: tuple[str, ...]
-    row_groups: dict[str, tuple[str, ...]]
-    entries: tuple[BenchmarkEntry, ...]
-    datasets_used: tuple[str, ...]
-    models_compared: tuple[str, ...]
-    primary_metric: str
-    our_model_row: str = ""
-    baseline_rows: tuple[str, ...] = ()
-    directions: dict[str, Better] = Field(default_factory=dict)
-    std_over: StdOver | None = None
-    layout: tuple[str, ...] = ()  # what rows and columns were taken for, and why
-    notes: tuple[str, ...] = ()
-    unread: tuple[Unread, ...] = ()
-    line: int
-    rows: int
-    cells: int  # with something printed in them
-    values: int  # that were read
 
 
 class ExtractedPaper(Model):
@@ -111,8 +43,6 @@ class ExtractedPaper(Model):
 
 def extract(request: ExtractPaperRequest) -> Extraction:
     """Read the tables of a document; what has any is written where the user wants it."""
-    from boosters_eval.programs.paper.writing import specification_text  # noqa: PLC0415 (it writes what is declared here)
-
     out = request.out
     if out is not None and out.is_file() and not request.force:
         raise ConfigError(f"{the('out')} must name a new file, or be given with {named('force')}. {out} exists.")
@@ -124,9 +54,6 @@ def extract(request: ExtractPaperRequest) -> Extraction:
 
 def extract_benchmarks(request: ExtractPaperRequest) -> ExtractedPaper:
     """Read the tables of results of a Markdown, HTML or LaTeX document."""
-    from boosters_eval.programs.paper.assembly import assemble  # noqa: PLC0415 (it builds what is declared here)
-    from boosters_eval.programs.paper.documents import read_document  # noqa: PLC0415
-
     document = read_document(request.document)
     wanted = _wanted([table.id for table in document.tables], request.tables)
     about = {table.id: f"{table.title}. {table.description}" for table in document.tables}
@@ -228,3 +155,134 @@ def _values(table: BenchmarkTable) -> list[tuple[str, ...]]:
             row = f"{entry.group} / {entry.model_name}" if entry.group else entry.model_name
             rows.append((row, entry.dataset, name, f"{entry.printed[name]}{std}{unit}", str(entry.line)))
     return rows
+
+
+# What YAML does not allow between quotation marks, or takes for the end of a line.
+_UNPRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_HEAD = """\
+# Extracted by `boosters-eval paper extract`. To be completed:
+#  - check each value against the paper, above all what is listed as not read;
+#  - name what runs a row:   run: {library: xgboost, parameters: {...}};
+#  - name what stands for a data set here:   use: adult;
+#  - name what is to be reproduced, under reproduction_targets.
+"""
+
+
+def quoted(text: str) -> str:
+    """A string between double quotation marks."""
+    text = text.encode(errors="replace").decode()
+    return _UNPRINTABLE.sub(lambda match: f"\\U{ord(match[0]):08x}", json.dumps(text, ensure_ascii=False))
+
+
+def specification_text(paper: ExtractedPaper) -> str:
+    """The file. What was not read stands in it as comments."""
+    nodes = sum(12 + 4 * len(entry.printed) for table in paper.tables for entry in table.entries)
+    if nodes > MAX_NODES:
+        raise FileFormatError(
+            f"The document has more results than a specification can hold. Choose one with {named('tables')}."
+        )
+    return "\n".join(_lines(paper)) + "\n"
+
+
+def _lines(paper: ExtractedPaper) -> Iterator[str]:
+    yield _HEAD.rstrip("\n")
+    yield from ("schema_version: 1", f"paper: {quoted(paper.paper)}")
+    if paper.arxiv_id:
+        yield f"arxiv_id: {quoted(paper.arxiv_id)}"
+    yield f"source: {quoted(paper.source)}"
+    yield from _comments("", (f"not read: {each}" for each in paper.unread))
+    yield from _comments("", (f"without values: {each}" for each in paper.without_values))
+    yield "tables:"
+    for table in paper.tables:
+        yield ""
+        yield from _table(table)
+    yield ""
+    yield "reproduction_targets:"
+    ours = [table for table in paper.tables if table.our_model_row]
+    yield "  primary: []" if not ours else "  primary:"
+    for table in ours:
+        yield f"    - {{table: {quoted(table.table_id)}, rows: [{quoted(table.our_model_row)}]}}"
+
+
+def _table(table: BenchmarkTable) -> Iterator[str]:
+    yield f"  - id: {quoted(table.table_id)}  # line {table.line}"
+    yield f"    title: {quoted(table.title)}"
+    if table.description:
+        yield f"    description: {quoted(table.description)}"
+    yield from _comments("    ", table.layout)
+    if UNNAMED in table.datasets_used:
+        yield f"    # to be completed: neither the table nor an option ({named('dataset')}) names the data set"
+    if any(name.startswith(UNNAMED) for entry in table.entries for name in entry.metrics):
+        option = named("metric")
+        yield f"    # to be completed: neither the table nor its caption nor an option ({option}) names the metric"
+    if table.primary_metric:
+        yield f"    primary_metric: {quoted(table.primary_metric)}"
+    yield from _directions(table)
+    if table.std_over:
+        yield f"    std_over: {table.std_over}"
+    if table.notes:
+        yield f"    notes: [{', '.join(map(quoted, table.notes))}]"
+    yield from _comments("    ", (f"not read: {each}" for each in table.unread))
+    yield "    datasets:"
+    yield from (f"      - name: {quoted(name)}" for name in table.datasets_used)
+    yield from _models(table)
+    yield "    results:"
+    for entry in table.entries:
+        yield from _result(entry)
+
+
+def _directions(table: BenchmarkTable) -> Iterator[str]:
+    directions = dict(table.directions)
+    primary = directions.pop(table.primary_metric, None)
+    if primary:
+        yield f"    lower_is_better: {'true' if primary == 'lower' else 'false'}"
+    if directions:
+        yield f"    directions: {{{', '.join(f'{quoted(name)}: {way}' for name, way in directions.items())}}}"
+
+
+def _models(table: BenchmarkTable) -> Iterator[str]:
+    yield "    models:"
+    for group, name in dict.fromkeys((entry.group, entry.model_name) for entry in table.entries):
+        yield f"      - name: {quoted(name)}"
+        if group:
+            yield f"        group: {quoted(group)}"
+        key = row_key(group, name)
+        if key == table.our_model_row:
+            yield "        is_ours: true"
+        if key in table.baseline_rows:
+            yield "        is_baseline: true"
+
+
+def _result(entry: BenchmarkEntry) -> Iterator[str]:
+    yield f"      - model: {quoted(entry.model_name)}  # line {entry.line}"
+    if entry.group:
+        yield f"        group: {quoted(entry.group)}"
+    yield f"        dataset: {quoted(entry.dataset)}"
+    yield "        metrics:"
+    for name in entry.metrics:
+        yield f"          {quoted(name)}: {entry.printed[name]}{'  # emphasized' if name in entry.emphasized else ''}"
+        if name in entry.std_values:
+            yield f"          {quoted(f'{name}_std')}: {entry.printed[f'{name}_std']}"
+    if entry.metric_units:
+        units = ", ".join(f"{quoted(name)}: {quoted(unit)}" for name, unit in entry.metric_units.items())
+        yield f"        units: {{{units}}}"
+    conditions: dict[str, int | None] = {
+        "batch_size": entry.batch_size,
+        "context_length": entry.sequence_length,
+        "num_params": entry.num_params,
+        **{f"{name}_count": count for name, count in entry.counts.items()},
+    }
+    given = [f"{quoted(name)}: {value}" for name, value in conditions.items() if value is not None]
+    if given:
+        yield f"        conditions: {{{', '.join(given)}}}"
+    if entry.hardware:
+        yield f"        hardware: {quoted(entry.hardware)}"
+    if entry.notes:
+        yield f"        notes: [{', '.join(map(quoted, entry.notes))}]"
+
+
+def _comments(indent: str, texts: Iterable[str]) -> Iterator[str]:
+    """Lines that a YAML reader skips, whatever they contain."""
+    for text in texts:
+        clean = _UNPRINTABLE.sub("\ufffd", text.encode(errors="replace").decode().replace("\n", " "))
+        yield f"{indent}# {clean}"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.terms import named
-from boosters_eval.programs.paper.documents.tex import plain
+from boosters_eval.programs.paper.documents.latex import plain
 from boosters_eval.programs.paper.lexicon import (
     Label,
     arrows_in,

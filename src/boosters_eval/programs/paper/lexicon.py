@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from boosters_eval.metrics.catalog import METRICS
-from boosters_eval.programs.paper.documents.tex import plain
+from boosters_eval.programs.paper.documents.latex import plain
 from boosters_eval.programs.paper.values import UNIT, spelt
 
 Better = Literal["lower", "higher"]

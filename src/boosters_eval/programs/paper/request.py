@@ -12,8 +12,7 @@ from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.programs.paper.comparison import PaperComparison
-    from boosters_eval.programs.paper.results import PaperResults
+    from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults
 
 Role = Literal["datasets", "metrics", "models"]  # what the rows or columns of a table hold
 Parentheses = Literal["std", "count"]
@@ -106,7 +105,7 @@ class ListPaperRequest(_OurModel, Request):
 
     command: ClassVar = "paper list"
     help: ClassVar = "List specifications and their targets: what can run here, and why not."
-    program: ClassVar = "boosters_eval.programs.paper.listing:list_targets"
+    program: ClassVar = "boosters_eval.programs.paper.targets:list_targets"
 
     files: Sequence[Path] = parameter(
         (),
@@ -162,7 +161,7 @@ class RunPaperRequest(ReproductionRequest):
 
     Functions and programs that the specification names are executed: run only what you trust.
     """
-    program: ClassVar = "boosters_eval.programs.paper.running:run"
+    program: ClassVar = "boosters_eval.programs.paper.run:run"
 
 
 class ValidatePaperRequest(ReproductionRequest):
@@ -174,7 +173,7 @@ class ValidatePaperRequest(ReproductionRequest):
     Functions and programs that the specification names are executed: run only what you trust.
     {_VERDICT}
     """
-    program: ClassVar = "boosters_eval.programs.paper.running:validate"
+    program: ClassVar = "boosters_eval.programs.paper.run:validate"
 
 
 class ComparePaperRequest(_Quiet, Request):
@@ -185,7 +184,7 @@ class ComparePaperRequest(_Quiet, Request):
 
     {_VERDICT}
     """
-    program: ClassVar = "boosters_eval.programs.paper.judging:compare"
+    program: ClassVar = "boosters_eval.programs.paper.judge:compare"
     formats: ClassVar = FORMATS
 
     results: Path | PaperResults = parameter(
@@ -213,7 +212,7 @@ class ReportPaperRequest(_Quiet, Request):
 
     The same comparison always gives the same bytes. Exit 0 if the report was written, whatever its verdict.
     """
-    program: ClassVar = "boosters_eval.programs.paper.judging:report"
+    program: ClassVar = "boosters_eval.programs.paper.judge:report"
     formats: ClassVar = FORMATS
 
     comparison: Path | PaperComparison = parameter(

@@ -16,6 +16,7 @@ _PLAIN = frozenset(
 )
 # YAML 1.2's core schema. The older one would read 1:30 as 90, and the model names "no" and "on" as booleans.
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"})
 _WORDS = {"": None, "~": None, "null": None, "Null": None, "true": True, "True": True, "false": False, "False": False}
 
 
@@ -137,3 +138,30 @@ def place(data: Any, path: tuple[str | int, ...] = ()) -> str:
     """The file and the line as the beginning of a sentence; nothing for data that came from elsewhere."""
     line = line_of(data, path)
     return "" if line is None else f"{data.source}, line {line}: "
+
+
+def dump_yaml(data: Any) -> str:
+    """Plain data for people and programs: text stays text for every reader, and nothing in it is invisible."""
+    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    harmful = {char for char in text if not char.isprintable()} - {"\n"}  # all of it is in quotes
+    return text.translate({ord(char): f"\\U{ord(char):08X}" for char in harmful})
+
+
+class _Dumper(yaml.SafeDumper):
+    """Text stays text for every reader: what could be a number or a word of YAML is quoted."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (a file without references is easier to read)
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    plain = text[:1].isalpha() and text.isprintable() and text.lower() not in _RESERVED
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+def _represent_number(dumper: yaml.SafeDumper, value: float) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:float", repr(value))
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(float, _represent_number)

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import asdict, dataclass
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.programs.benchmark.natives import STOPPING_METRIC
 from boosters_eval.programs.benchmark.protocol import STEPS
+from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
     CallableRun,
     CommandRun,
     EvaluatorRun,
     LibraryRun,
     ModelRun,
+    read_specification,
     target_name,
 )
-from boosters_eval.programs.paper.tolerances import is_share
-from boosters_eval.programs.paper.units import canonical
+from boosters_eval.programs.paper.tolerances import canonical, is_share
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.reference import parse_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.paper.request import ListPaperRequest
     from boosters_eval.programs.paper.specification import (
         Binding,
         DeclaredTarget,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         PaperSpecification,
         PaperTable,
     )
+
 
 _FORMATS = {
     **dict.fromkeys((".json", ".ubj", ".xgb"), "xgboost"),
@@ -269,12 +273,7 @@ def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle:
     model = target.source_of_model()
     if not model:
         return f"The evaluator '{run.evaluator}' needs a model: give it with {named('model')}."
-    try:
-        lm = import_module("boosters_eval.programs.paper.lm")
-    except ImportError as error:
-        return f"The evaluator '{run.evaluator}' cannot be loaded: {error}."
-    missing: str | None = lm.missing(run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle)
-    return missing
+    return find_missing(run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle)
 
 
 def _data_obstacle(target: PaperTarget, steps: tuple[str, ...]) -> str | None:
@@ -352,3 +351,89 @@ def way_of(target: PaperTarget) -> str:
         case EvaluatorRun(evaluator=name):
             return f"evaluator {name}"
     return ""
+
+
+def list_targets(request: ListPaperRequest) -> ListedTargets:
+    """The targets of the specifications that were named, or of those that are here."""
+    found = []
+    for file in request.files or _specifications():
+        spec = read_specification(file)
+        for target in paper_targets(spec, file.parent, request.model):
+            reason = obstacle(target, allow_pickle=request.allow_pickle)
+            found.append(
+                ListedTarget(
+                    specification=str(file),
+                    paper=spec.paper,
+                    kind="primary" if target.primary else "secondary",
+                    table=target.table.id,
+                    row=target.row,
+                    dataset=target.dataset_name,
+                    runs_by=way_of(target),
+                    runnable=reason is None,
+                    reason=reason or "",
+                )
+            )
+    return ListedTargets(tuple(found), json=request.json)
+
+
+def _specifications() -> list[Path]:
+    """Files that look like a specification: other YAML files are passed over without a word."""
+    found = []
+    for folder in (Path("examples/papers"), Path()):
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            try:
+                read_specification(path)
+            except BoostersEvalError:
+                continue
+            found.append(path)
+    return found
+
+
+@dataclass(frozen=True)
+class ListedTarget:
+    """One row of a table on one data set."""
+
+    specification: str
+    paper: str
+    kind: Literal["primary", "secondary"]
+    table: str
+    row: str
+    dataset: str
+    runs_by: str  # a library, a function, ...; '' if nothing is bound to it
+    runnable: bool
+    reason: str  # why it cannot run here
+
+    def record(self) -> dict[str, Any]:
+        """The same as plain data, under the names that people read."""
+        names = {"dataset": "data set", "runs_by": "runs by"}
+        return {names.get(name, name): value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class ListedTargets(Findings):
+    """All targets, as a table or as data."""
+
+    targets: tuple[ListedTarget, ...]
+    json: bool = False
+
+    def show(self, screen: Screen) -> None:
+        """In a pipe one table; on a terminal one per specification, whose name and paper would fill its lines."""
+        records = [target.record() for target in self.targets]
+        if self.json:
+            screen.json(records)
+        elif not records:
+            screen.note(
+                "Note: there is no specification with targets here: name one, or write one with 'paper extract'."
+            )
+        elif not screen.is_terminal:
+            screen.rows(list(records[0]), [[_text(value) for value in record.values()] for record in records], keys=6)
+        else:
+            names = ("table", "row", "data set", "kind", "runs by", "runnable", "reason")
+            for file in dict.fromkeys(record["specification"] for record in records):
+                mine = [record for record in records if record["specification"] == file]
+                screen.say(f"{file}: {mine[0]['paper']}")
+                screen.rows(names, [[_text(record[name]) for name in names] for record in mine], keys=3)
+
+
+def _text(value: Any) -> str:
+    return {True: "yes", False: "no", "": "-"}.get(value, str(value))

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.terms import given
-from boosters_eval.programs.paper.documents.tex import MAX_TEXT, is_strong, plain
+from boosters_eval.programs.paper.documents.latex import MAX_TEXT, is_strong, plain
 from boosters_eval.programs.paper.specification import Quantity
 
 if TYPE_CHECKING:

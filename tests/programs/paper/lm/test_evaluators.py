@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.programs.paper.lm.arguments import ModelArguments, PerplexityArguments, RetrievalArguments
-from boosters_eval.programs.paper.lm.evaluators import evaluate, perplexity, retrieve
+from boosters_eval.programs.paper.lm import find_texts
+from boosters_eval.programs.paper.lm.evaluators import (
+    ModelArguments,
+    PerplexityArguments,
+    RetrievalArguments,
+    cut_windows,
+    evaluate,
+    measure_perplexity,
+    retrieve,
+)
 from boosters_eval.programs.paper.lm.retrieval import generate
-from boosters_eval.programs.paper.lm.texts import find
-from boosters_eval.programs.paper.lm.windows import cut
 from boosters_eval.programs.paper.specification import PaperDataset
 
 INSTALL = "the extra lm is not installed: pip install 'boosters-eval[lm]'"
@@ -81,21 +87,21 @@ class TestPerplexity:
         model = LanguageModel(Scripted(table), byte_tokenizer())
         by_hand = -sum(map(math.log, [0.5, 0.75, 0.0625, 0.25, 0.5]))  # 0→1→2→0→0→1
         for context, stride in [(8, 8), (2, 1), (2, 2), (1, 1), (3, 2)]:
-            assert model.nats(cut([1, 2, 0, 0, 1], 0, context, stride), 2) == pytest.approx(by_hand)
+            assert model.nats(cut_windows([1, 2, 0, 0, 1], 0, context, stride), 2) == pytest.approx(by_hand)
 
     def test_one_window_is_what_the_model_itself_says(self, llama):
         tokens = llama.encode(TEXT.read_text()[:300])
         inputs = torch.tensor([[0, *tokens]])
         with torch.no_grad():
             loss = float(llama.model(inputs, labels=inputs).loss)
-        assert llama.nats(cut(tokens, 0, 1000, 1000), 1) / len(tokens) == pytest.approx(loss, rel=1e-6)
+        assert llama.nats(cut_windows(tokens, 0, 1000, 1000), 1) / len(tokens) == pytest.approx(loss, rel=1e-6)
 
     def test_the_batch_size_does_not_matter(self, llama, tmp_path):
         for i, size in enumerate((500, 37, 210)):
             (tmp_path / f"{i}.txt").write_text(TEXT.read_text()[:size])
-        source = find(PaperDataset(name="texts", use=tmp_path.name), tmp_path.parent)
+        source = find_texts(PaperDataset(name="texts", use=tmp_path.name), tmp_path.parent)
         values = [
-            perplexity(llama, source, PerplexityArguments(context_length=64, stride=20, batch_size=size))
+            measure_perplexity(llama, source, PerplexityArguments(context_length=64, stride=20, batch_size=size))
             for size in (1, 2, 5, 64)
         ]
         assert values[0]["tokens"] == values[0]["bytes"] == 747
@@ -117,17 +123,17 @@ class TestPerplexity:
     def test_documents_may_be_joined(self, llama, tmp_path):
         (tmp_path / "a.txt").write_text("One.")
         (tmp_path / "b.txt").write_text("Two.")
-        source = find(PaperDataset(name="texts", use=tmp_path.name), tmp_path.parent)
-        assert perplexity(llama, source, PerplexityArguments(joined=True))["bytes"] == 10
-        assert perplexity(llama, source, PerplexityArguments())["bytes"] == 8
-        assert perplexity(llama, source, PerplexityArguments(max_documents=1))["bytes"] == 4
+        source = find_texts(PaperDataset(name="texts", use=tmp_path.name), tmp_path.parent)
+        assert measure_perplexity(llama, source, PerplexityArguments(joined=True))["bytes"] == 10
+        assert measure_perplexity(llama, source, PerplexityArguments())["bytes"] == 8
+        assert measure_perplexity(llama, source, PerplexityArguments(max_documents=1))["bytes"] == 4
 
     def test_a_context_beyond_the_model_is_refused_unless_asked_for(self, folder, llama):
-        source = find(PaperDataset(name="harbour", use=TEXT.name), TEXT.parent)
+        source = find_texts(PaperDataset(name="harbour", use=TEXT.name), TEXT.parent)
         with pytest.raises(BoostersEvalError, match="'context_length' must be at most the model's 1024 positions"):
-            perplexity(llama, source, PerplexityArguments(context_length=1025))
+            measure_perplexity(llama, source, PerplexityArguments(context_length=1025))
         wider = load(str(folder), ModelArguments(extrapolate=True))
-        assert perplexity(wider, source, PerplexityArguments(context_length=1025))["perplexity"] > 1
+        assert measure_perplexity(wider, source, PerplexityArguments(context_length=1025))["perplexity"] > 1
 
 
 class Oracle(LanguageModel):

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval.programs.paper.lm import missing, texts
-from boosters_eval.programs.paper.lm.arguments import ModelArguments, PerplexityArguments, RetrievalArguments
-from boosters_eval.programs.paper.lm.evaluators import perplexity, retrieve
+from boosters_eval.programs.paper.lm import find_missing, find_texts
+from boosters_eval.programs.paper.lm.evaluators import (
+    ModelArguments,
+    PerplexityArguments,
+    RetrievalArguments,
+    measure_perplexity,
+    retrieve,
+)
 from boosters_eval.programs.paper.specification import PaperDataset
 
 TEXT = Path(__file__).with_name("harbour.txt")
@@ -23,13 +28,13 @@ def model():
     from boosters_eval.programs.paper.lm.models import load
 
     (file,) = Path(found.origin).parent.glob("*.gguf")
-    assert missing("perplexity", str(file)) is None
+    assert find_missing("perplexity", str(file)) is None
     return load(str(file), ModelArguments())
 
 
 def test_it_reads_plain_english(model):
-    source = texts.find(PaperDataset(name="harbour", use=TEXT.name), TEXT.parent)
-    values = perplexity(model, source, PerplexityArguments(context_length=512))
+    source = find_texts(PaperDataset(name="harbour", use=TEXT.name), TEXT.parent)
+    values = measure_perplexity(model, source, PerplexityArguments(context_length=512))
     assert 10 < values["perplexity"] < 40
     assert 0.7 < values["bits_per_byte"] < 1.4
 

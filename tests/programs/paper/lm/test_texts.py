@@ -1,5 +1,6 @@
 """Where texts and models come from, and what is said where they cannot be had."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -8,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
-from boosters_eval.programs.paper.lm import missing, sources, texts, versions
+from boosters_eval.programs.paper import lm
+from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.lm.evaluators import check, evaluate
-from boosters_eval.programs.paper.reading import read_specification
-from boosters_eval.programs.paper.specification import PaperDataset
+from boosters_eval.programs.paper.specification import PaperDataset, read_specification
 
 
 def unchecked(name, use):
@@ -58,16 +59,16 @@ class TestHub:
             {"text": " \n", "sentence": ""},
             {"text": "2", "sentence": "2"},
         ]
-        assert list(texts.find(PaperDataset(name=name, split=split)).documents()) == ["one", "2"]
+        assert list(lm.find_texts(PaperDataset(name=name, split=split)).documents()) == ["one", "2"]
         assert hub.asked == [asked]
 
     def test_a_limit_ends_a_stream(self, hub):
         hub.answer = ({"text": f"document {i}"} for i in iter(int, 1))
-        assert len(list(texts.find(PaperDataset(name="c4")).documents(3))) == 3
+        assert len(list(lm.find_texts(PaperDataset(name="c4")).documents(3))) == 3
 
     def test_rows_keep_their_labels(self, hub):
         hub.answer = [{"text": "good", "label": 1}]
-        assert list(texts.rows("imdb")) == [{"text": "good", "label": 1}]
+        assert list(lm.read_rows("imdb")) == [{"text": "good", "label": 1}]
 
     @pytest.mark.parametrize(
         "error", [ConnectionError("Couldn't reach\nthe Hub."), RuntimeError(""), ValueError("x" * 9999)]
@@ -75,7 +76,7 @@ class TestHub:
     def test_offline_it_says_how_to_get_the_data(self, hub, error):
         hub.answer = error
         with pytest.raises(BoostersEvalError) as told:
-            list(texts.find(PaperDataset(name="wikitext-103")).documents())
+            list(lm.find_texts(PaperDataset(name="wikitext-103")).documents())
         sentence = str(told.value)
         assert sentence.startswith("Cannot load the data set 'wikitext-103' (Salesforce/wikitext on the hub): ")
         assert "load_dataset('Salesforce/wikitext', 'wikitext-103-v1', split='test')" in sentence
@@ -96,7 +97,7 @@ class TestHub:
     )
     def test_an_unknown_text_or_split_is_one_sentence(self, dataset, sentence):
         with pytest.raises(ConfigError) as told:
-            texts.find(dataset)
+            lm.find_texts(dataset)
         assert sentence in str(told.value)
 
 
@@ -111,8 +112,8 @@ class TestReachability:
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
-            assert sources.prepare_hub() is False
-        assert sources.os.environ["HF_HUB_OFFLINE"] == "1"
+            assert lm.prepare_hub() is False
+        assert os.environ["HF_HUB_OFFLINE"] == "1"
 
     @pytest.mark.parametrize(
         ("name", "model", "dataset", "arguments", "asked"),
@@ -142,8 +143,8 @@ class TestReachability:
     def test_a_hub_in_reach_is_used(self, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as server:
             monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
-            assert sources.prepare_hub() is True
-        assert "HF_HUB_OFFLINE" not in sources.os.environ
+            assert lm.prepare_hub() is True
+        assert "HF_HUB_OFFLINE" not in os.environ
 
 
 class TestSources:
@@ -170,25 +171,25 @@ class TestSources:
         for name in files:
             (tmp_path / name).touch()
         with pytest.raises(ConfigError) as told:
-            sources.check_source(asked or str(tmp_path))
+            lm.check_source(asked or str(tmp_path))
         assert sentence in str(told.value)
 
     def test_a_name_a_folder_and_a_file_are_told_apart(self, tmp_path):
         for name in ("config.json", "model.safetensors", "model.gguf"):
             (tmp_path / name).touch()
-        assert sources.check_source("HuggingFaceTB/SmolLM2-135M") is None
-        assert sources.check_source("gpt2") is None
-        assert sources.check_source(str(tmp_path)) == tmp_path
-        assert sources.check_source(str(tmp_path / "model.gguf")) == tmp_path / "model.gguf"
+        assert lm.check_source("HuggingFaceTB/SmolLM2-135M") is None
+        assert lm.check_source("gpt2") is None
+        assert lm.check_source(str(tmp_path)) == tmp_path
+        assert lm.check_source(str(tmp_path / "model.gguf")) == tmp_path / "model.gguf"
 
 
 class TestMissing:
     def test_a_missing_library_is_named_with_its_command(self, monkeypatch, tmp_path):
         monkeypatch.setattr("boosters_eval.programs.paper.lm.find_spec", lambda name: None)
         command = "pip install 'boosters-eval[lm]'"
-        assert missing("passkey") == f"The evaluator 'passkey' needs torch and transformers: {command}"
+        assert find_missing("passkey") == f"The evaluator 'passkey' needs torch and transformers: {command}"
         (tmp_path / "model.gguf").touch()
-        assert "needs torch and transformers and accelerate and gguf: " in missing(
+        assert "needs torch and transformers and accelerate and gguf: " in find_missing(
             "needle", str(tmp_path / "model.gguf")
         )
         with pytest.raises(BoostersEvalError, match="needs torch and transformers: pip install"):
@@ -196,21 +197,18 @@ class TestMissing:
 
     def test_what_is_not_there_is_told_before_anything_is_imported(self, monkeypatch):
         monkeypatch.setattr("boosters_eval.programs.paper.lm.find_spec", lambda name: object())
-        assert missing("perplexity", "gpt2", HARBOUR) is None
-        assert missing("needle", "/nowhere") == "The model /nowhere does not exist."
-        assert "Unknown text 'nothing'" in missing("perplexity", "gpt2", PaperDataset(name="nothing"))
-        assert "Unknown evaluator 'perplexty'. Did you mean 'perplexity'?" in missing("perplexty")
+        assert find_missing("perplexity", "gpt2", HARBOUR) is None
+        assert find_missing("needle", "/nowhere") == "The model /nowhere does not exist."
+        assert "Unknown text 'nothing'" in find_missing("perplexity", "gpt2", PaperDataset(name="nothing"))
+        assert "Unknown evaluator 'perplexty'. Did you mean 'perplexity'?" in find_missing("perplexty")
 
     def test_nothing_large_is_imported(self):
         code = (
-            "import sys; from boosters_eval.programs.paper.lm import missing, versions; missing('perplexity', 'gpt2');"
-            "versions(); from boosters_eval.programs.paper.lm import evaluators, texts, retrieval;"
+            "import sys; from boosters_eval.programs.paper.lm import find_missing; find_missing('perplexity', 'gpt2');"
+            "from boosters_eval.programs.paper.lm import evaluators, retrieval;"
             "assert not {'torch', 'transformers', 'datasets', 'huggingface_hub', 'gguf'} & set(sys.modules)"
         )
         subprocess.run([sys.executable, "-c", code], check=True)
-
-    def test_versions_are_those_that_are_installed(self):
-        assert all(isinstance(version, str) for version in versions().values())
 
 
 class TestArguments:
@@ -251,7 +249,7 @@ class TestArguments:
         (root / "text.txt").write_text("Text.")
         (tmp_path / "secret.txt").write_text("Secret.")
         (root / "link.txt").symlink_to(tmp_path / "secret.txt")
-        source = texts.find(PaperDataset(name="x", use="text.txt"), root)
+        source = lm.find_texts(PaperDataset(name="x", use="text.txt"), root)
         assert list(source.documents()) == ["Text."]
         for use in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt"):
             for name in ("perplexity", "needle"):

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import read_text
-from boosters_eval.programs.paper.documents.captions import FoundTable, with_captions
-from boosters_eval.programs.paper.documents.grid import Budget, Fault, RawHeading
-from boosters_eval.programs.paper.documents.html import read_html
-from boosters_eval.programs.paper.documents.html import title_of as html_title
-from boosters_eval.programs.paper.documents.latex import read_latex
-from boosters_eval.programs.paper.documents.latex import title_of as latex_title
+from boosters_eval.programs.paper.documents.grid import Budget, Fault, RawBlock, RawHeading, RawParagraph, RawTable
+from boosters_eval.programs.paper.documents.html import read_html, read_html_title
+from boosters_eval.programs.paper.documents.latex import MAX_TEXT, plain, read_latex, read_latex_title
 from boosters_eval.programs.paper.documents.markdown import inline, read_markdown
-from boosters_eval.programs.paper.documents.tex import MAX_TEXT, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from boosters_eval.programs.paper.documents.grid import RawBlock
+
 
 MAX_DOCUMENT = 8 * 2**20
 _READERS = {
@@ -71,7 +69,139 @@ def _refuse(path: Path) -> None:
 
 def _title(path: Path, text: str, blocks: list[RawBlock]) -> str:
     suffix = path.suffix.lower()
-    title = html_title(text) if suffix in {".html", ".htm", ".xhtml"} else ""
-    title = title or (latex_title(text) if "\\title" in text else "")
+    title = read_html_title(text) if suffix in {".html", ".htm", ".xhtml"} else ""
+    title = title or (read_latex_title(text) if "\\title" in text else "")
     first = next((block.text for block in blocks if isinstance(block, RawHeading) and block.level == 1), "")
     return " ".join(plain(title or inline(first[:MAX_TEXT])[0]).split())[:300] or path.stem
+
+
+_NUMBER = r"(?:[A-Z]{1,2}[.\-]?)?\d{1,4}(?:\.\d{1,3})*[a-z]?|[IVXL]{1,6}|[A-Z]\d{0,3}"
+_START = rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b(?:\s*\(cont[a-z.']*\))?"
+_CAPTION = re.compile(
+    rf"{_START}\W{{0,4}}?(?P<mark>[:.|–—-]|$)\s*(?P<title>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NUMBERED = re.compile(rf"{_START}[\s:.|–—*-]*(?P<title>.*)", re.IGNORECASE | re.DOTALL)
+_BOLD = re.compile(rf"\s*(\*\*|__)\s*(?:table|tab\.)\s*(?:{_NUMBER})\s*[:.]?\s*(\*\*|__)", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\W*(?:metrics?|notes?|notation|legend|results?|all|values?|numbers?|lower|higher|mean|std)\b", re.IGNORECASE
+)
+MAX_CAPTION = 4_000
+MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table with what the document says about it."""
+
+    id: str
+    title: str
+    description: str
+    table: RawTable
+
+
+def with_captions(blocks: Sequence[RawBlock]) -> list[FoundTable]:
+    """All tables, in the order of the document. A caption is before or after its table, and belongs to one only."""
+    owners = _owners(blocks)
+    found: list[FoundTable] = []
+    for i, block in enumerate(blocks):
+        if isinstance(block, RawTable):
+            found.append(_found(blocks, i, owners.get(i)))
+    return _unique(found)
+
+
+def _found(blocks: Sequence[RawBlock], i: int, caption: int | None) -> FoundTable:
+    table = blocks[i]
+    assert isinstance(table, RawTable)  # noqa: S101 (for the type checker)
+    own = _NUMBERED.match(table.caption)
+    if own or (table.caption and caption is None):
+        number = own["number"] if own else table.number
+        title, description = _split(own["title"] if own else table.caption)
+        return FoundTable(f"Table {number}" if number else f"Table at line {table.line}", title, description, table)
+    if caption is not None:
+        text = _text(blocks[caption])
+        match = _NUMBERED.match(text)
+        assert match is not None  # noqa: S101 (for the type checker)
+        title, description = _split(match["title"] or table.caption)
+        between = [
+            _text(each) for each in blocks[min(i, caption) + 1 : max(i, caption)] if isinstance(each, RawParagraph)
+        ]
+        return FoundTable(f"Table {match['number']}", title, " ".join([description, *between]).strip(), table)
+    heading = next((_text(each) for each in reversed(blocks[:i][-50:]) if isinstance(each, RawHeading)), "")
+    around = [
+        _text(each)
+        for each in (*blocks[max(0, i - 1) : i], *blocks[i + 1 : i + 2])
+        if isinstance(each, RawParagraph) and _ABOUT.match(each.text)
+    ]
+    return FoundTable(f"Table at line {table.line}", heading, " ".join(around), table)
+
+
+def _owners(blocks: Sequence[RawBlock]) -> dict[int, int]:
+    """By table, the block that is its caption.
+
+    Where a caption stands between two tables, it goes the way that most captions of the document go.
+    """
+    tables = [i for i, block in enumerate(blocks) if isinstance(block, RawTable)]
+    near = sorted({j for i in tables for j in range(max(0, i - MAX_DISTANCE), min(len(blocks), i + 2))})
+    captions = [i for i in near if _is_caption(blocks[i])]
+    before = {i: _table_after(blocks, i) for i in captions}  # the table that the caption would be before
+    after = {i: _table_before(blocks, i) for i in captions}
+    only_before = sum(before[i] is not None and after[i] is None for i in captions)
+    only_after = sum(after[i] is not None and before[i] is None for i in captions)
+    owners: dict[int, int] = {}
+    for i in captions:
+        first, second = (after[i], before[i]) if only_after > only_before else (before[i], after[i])
+        if isinstance(blocks[i], RawHeading):
+            first, second = before[i], None
+        for table in (first, second):
+            if table is not None and table not in owners:
+                owners[table] = i
+                break
+    return owners
+
+
+def _is_caption(block: RawBlock) -> bool:
+    if isinstance(block, RawHeading):
+        return "tab" in block.text[:30].lower() and _NUMBERED.match(_text(block)) is not None
+    if not isinstance(block, RawParagraph) or "tab" not in block.text[:30].lower():
+        return False
+    return _BOLD.match(block.text) is not None or _CAPTION.match(_text(block)) is not None
+
+
+def _table_after(blocks: Sequence[RawBlock], i: int) -> int | None:
+    """The next table, with at most one paragraph between; after a heading, the first one of its section."""
+    limit = MAX_DISTANCE if isinstance(blocks[i], RawHeading) else 2
+    for j in range(i + 1, min(len(blocks), i + 1 + limit)):
+        if isinstance(blocks[j], RawTable):
+            return j
+        if isinstance(blocks[j], RawHeading) or _is_caption(blocks[j]):
+            return None
+    return None
+
+
+def _table_before(blocks: Sequence[RawBlock], i: int) -> int | None:
+    return i - 1 if i and isinstance(blocks[i - 1], RawTable) else None
+
+
+def _text(block: RawBlock) -> str:
+    return "" if isinstance(block, RawTable) else " ".join(plain(inline(block.text[:MAX_CAPTION])[0]).split())
+
+
+def _split(caption: str) -> tuple[str, str]:
+    """The first sentence is the title, the rest describes."""
+    caption = caption.strip(" *_")
+    match = re.match(r"(.{8,300}?[^.][.:;])(?:\s+(?=\S)|$)", caption, re.DOTALL)
+    if match is None:
+        return caption, ""
+    return match[1].rstrip(".:; "), caption[match.end() :].strip()
+
+
+def _unique(tables: list[FoundTable]) -> list[FoundTable]:
+    """Parts of one table, and continued ones, are told apart."""
+    seen: dict[str, int] = {}
+    found = []
+    for table in tables:
+        seen[table.id] = seen.get(table.id, 0) + 1
+        number = seen[table.id]
+        found.append(table if number == 1 else replace(table, id=f"{table.id}, part {number}"))
+    return found

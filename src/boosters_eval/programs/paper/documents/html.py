@@ -19,7 +19,7 @@ from boosters_eval.programs.paper.documents.grid import (
     RawTable,
     filled,
 )
-from boosters_eval.programs.paper.documents.tex import MAX_TEXT
+from boosters_eval.programs.paper.documents.latex import MAX_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def _elements(root: Any, budget: Budget, line: int) -> list[Any]:
     return found
 
 
-def title_of(text: str) -> str:
+def read_html_title(text: str) -> str:
     """The title of a page."""
     match = re.search(r"<title[^>]*>([^<]{1,400})</title", text[:100_000], re.IGNORECASE)
     if match is None:

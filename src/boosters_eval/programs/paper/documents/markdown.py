@@ -18,7 +18,8 @@ from boosters_eval.programs.paper.documents.grid import (
     RawTable,
     filled,
 )
-from boosters_eval.programs.paper.documents.tex import MAX_TEXT
+from boosters_eval.programs.paper.documents.html import read_html
+from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -56,9 +57,6 @@ def _in_tables(text: str) -> int:
 
 def _cut(text: str, budget: Budget) -> tuple[str, list[RawBlock]]:
     """The text with its HTML and LaTeX tables replaced by empty lines, and what is in them."""
-    from boosters_eval.programs.paper.documents.html import read_html  # noqa: PLC0415 (they need each other)
-    from boosters_eval.programs.paper.documents.latex import read_latex  # noqa: PLC0415
-
     kept: list[str] = []
     found: list[RawBlock] = []
     position = counted = 0

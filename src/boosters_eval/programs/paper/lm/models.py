@@ -11,14 +11,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.programs.paper.lm.sources import check_source
+from boosters_eval.programs.paper.lm import check_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from boosters_eval.programs.paper.lm.arguments import ModelArguments
-    from boosters_eval.programs.paper.lm.windows import TokenWindow
+    from boosters_eval.programs.paper.lm.evaluators import ModelArguments, TokenWindow
 
 _ROWS = 512  # positions whose probabilities are computed at a time: a vocabulary is large
 
@@ -70,7 +69,8 @@ class LanguageModel:
         """The negative log-likelihood of what the windows score."""
         total = 0.0
         with torch.inference_mode():
-            for batch in _batches(windows, batch_size):
+            left = iter(windows)
+            while batch := list(islice(left, batch_size)):
                 total += sum(self._nats(batch))
         return total
 
@@ -109,7 +109,8 @@ def load(source: str, arguments: ModelArguments, *, allow_pickle: bool = False) 
     model = _load(AutoModelForCausalLM, source, path, **options)
     tokenizer = load_tokenizer(source)
     try:
-        device = torch.device(_device() if arguments.device == "auto" else arguments.device)
+        best = "cuda" if torch.cuda.is_available() else "cpu"
+        device = torch.device(best if arguments.device == "auto" else arguments.device)
         return LanguageModel(model.to(device), tokenizer, extrapolate=arguments.extrapolate)
     except (RuntimeError, AssertionError) as error:
         raise ConfigError(f"The device '{arguments.device}' cannot be used: {_line(error)}.") from None
@@ -130,16 +131,6 @@ def _load(kind: Any, source: str, path: Path | None, **options: Any) -> Any:
     except Exception as error:  # transformers raises whatever the layers below it raise
         way = " To get it, connect to the hub once (HF_HOME keeps it), or name a folder or a .gguf file."
         raise RunError(f"Cannot load the model {path or source}: {_line(error)}.{'' if path else way}") from error
-
-
-def _batches(windows: Iterable[TokenWindow], size: int) -> Iterator[list[TokenWindow]]:
-    left = iter(windows)
-    while batch := list(islice(left, size)):
-        yield batch
-
-
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _first(*tokens: int | None) -> int | None:

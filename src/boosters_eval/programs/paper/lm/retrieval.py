@@ -16,7 +16,6 @@ from boosters_eval.datasets.streams import Stream
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LENGTHS = (4096, 8192, 16384, 32768, 65536, 131072)  # of the specification, in tokens
 NEW_TOKENS = {"passkey": 10, "needle": 128}
 FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 _TASK = (
@@ -27,39 +26,20 @@ _MAGIC = (
     "A special magic number is hidden within the following text. Make sure to memorize it. "
     "I will quiz you about the number afterwards."
 )
-_ADJECTIVES = (
-    "amber",
-    "brave",
-    "calm",
-    "dusty",
-    "eager",
-    "faint",
-    "gentle",
-    "hollow",
-    "keen",
-    "lunar",
-    "noble",
-    "quiet",
-)
-_NOUNS = ("anchor", "basket", "candle", "dolphin", "engine", "falcon", "garden", "island", "kettle", "ladder", "meadow")
+_ADJECTIVES = "amber brave calm dusty eager faint gentle hollow keen lunar noble quiet"
+_NOUNS = "anchor basket candle dolphin engine falcon garden island kettle ladder meadow"
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s|\n")
 _KINDS = {"passkey": 1, "needle": 2}  # in the seed
-_STEPS, _REACH, _SKIPS = (
-    40,
-    40,
-    12,
-)  # of the search for a length: approaches, then characters to either side and in front
-
-PromptBuilder = Callable[
-    [int, int], str
-]  # of the characters of filler, and of those that are left out at its beginning
+# Of the search for a length: approaches, then characters to either side and in front.
+_STEPS, _REACH, _SKIPS = 40, 40, 12
+# Of the characters of filler, and of those that are left out at its beginning.
+PromptBuilder = Callable[[int, int], str]
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalPrompt:
     """A prompt of an exact length, with the number that it hides."""
 
-    kind: str
     text: str
     answer: str
     length: int
@@ -87,10 +67,10 @@ def generate(
             words = [int(word) for word in Stream(seed, _KINDS[kind], length, place, trial).words(4)]
             at = words[0] % 10_001 / 100 if depth is None else float(depth)
             build, answer = (_passkey if kind == "passkey" else _needle)(words[1:], at, filler)
-            yield RetrievalPrompt(kind, fitted(build, length, count), answer, length, at)
+            yield RetrievalPrompt(fit_prompt(build, length, count), answer, length, at)
 
 
-def fitted(build: PromptBuilder, length: int, count: Callable[[str], int]) -> str:
+def fit_prompt(build: PromptBuilder, length: int, count: Callable[[str], int]) -> str:
     """What `build` makes of as many characters of filler as give exactly the length.
 
     The number of tokens grows with the characters, nearly evenly: a few approaches come within a word of it, and the
@@ -114,7 +94,7 @@ def fitted(build: PromptBuilder, length: int, count: Callable[[str], int]) -> st
     raise ConfigError(f"No prompt has exactly {length} tokens of this tokenizer: choose another length.")
 
 
-def found(kind: str, generated: str, answer: str) -> bool:
+def has_answer(kind: str, generated: str, answer: str) -> bool:
     """Whether the generated text gives the answer, by the rule of its test."""
     if kind == "needle":  # RULER's string match
         return answer.lower() in generated.lower()
@@ -135,7 +115,8 @@ def _passkey(words: list[int], depth: float, filler: str) -> tuple[PromptBuilder
 
 
 def _needle(words: list[int], depth: float, filler: str) -> tuple[PromptBuilder, str]:
-    key = f"{_ADJECTIVES[words[0] % len(_ADJECTIVES)]}-{_NOUNS[words[1] % len(_NOUNS)]}"
+    adjectives, nouns = _ADJECTIVES.split(), _NOUNS.split()
+    key = f"{adjectives[words[0] % len(adjectives)]}-{nouns[words[1] % len(nouns)]}"
     number = str(words[2] % 9_000_000 + 1_000_000)
     secret = f"One of the special magic numbers for {key} is: {number}."
     asked = f"special magic number for {key} mentioned in the provided text"

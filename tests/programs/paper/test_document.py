@@ -4,10 +4,9 @@ import re
 
 from markdown_it import MarkdownIt
 
-from boosters_eval.programs.paper.compare import compare_results
-from boosters_eval.programs.paper.files import read_comparison, to_json, to_yaml
-from boosters_eval.programs.paper.page import document_of, render_html
-from boosters_eval.programs.paper.report import render_markdown
+from boosters_eval.programs.paper.comparison import read_comparison
+from boosters_eval.programs.paper.document import document_of, render_html, render_markdown
+from boosters_eval.programs.paper.judge import compare_results, to_json, to_yaml
 from factories import measured, paper, paper_results, paper_table
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boosters_eval.programs.paper.page import render_html
+from boosters_eval.programs.paper.document import render_html
 
 
 @pytest.fixture

@@ -4,33 +4,70 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval import metrics
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.text import escape_json
 from boosters_eval.programs.paper.comparison import (
+    ConditionDifference,
+    Measured,
     MetricComparison,
     PaperComparison,
+    PaperResults,
     TargetComparison,
     combined_std,
     exact,
+    read_comparison,
+    read_results,
 )
-from boosters_eval.programs.paper.conditions import conditions_of, differences_of, hardware_of, notes_of_paper
-from boosters_eval.programs.paper.results import Measured
+from boosters_eval.programs.paper.document import (
+    CONFIDENCE,
+    OVERALL,
+    difference_text,
+    document_of,
+    metric_label,
+    our_text,
+    overall,
+    paper_text,
+    reasons,
+    render_html,
+    render_markdown,
+    row_name,
+    status_text,
+    tolerance_text,
+    unexplained,
+)
+from boosters_eval.programs.paper.source import dump_yaml
+from boosters_eval.programs.paper.specification import digest_of, read_specification
 from boosters_eval.programs.paper.targets import is_selected, paper_targets
-from boosters_eval.programs.paper.tolerances import is_share, kind_of, tolerance_of
-from boosters_eval.programs.paper.units import FRACTION, PERCENT, PrintedUnit, canonical, known_metric
-from boosters_eval.programs.paper.wording import difference_text, tolerance_text
+from boosters_eval.programs.paper.tolerances import (
+    FRACTION,
+    PERCENT,
+    PrintedUnit,
+    canonical,
+    is_share,
+    kind_of,
+    known_metric,
+    tolerance_of,
+)
+from boosters_eval.reports.latex import render_latex
 from boosters_eval.reports.numbers import mean_and_std, number
+from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from boosters_eval.programs.paper.results import PaperResults
-    from boosters_eval.programs.paper.specification import PaperResult, PaperSpecification, PaperTable
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.paper.request import ComparePaperRequest, ReportPaperRequest
+    from boosters_eval.programs.paper.specification import PaperDataset, PaperResult, PaperSpecification, PaperTable
     from boosters_eval.programs.paper.targets import PaperTarget
+
 
 _FEWEST_DECIMALS = 2  # of a fraction: whole percents
 
@@ -279,3 +316,207 @@ def _over(side: str, std: float | None, over: str | None, more: str = "") -> str
     if std is None:
         return f"{side}: none{more}"
     return f"{side}: {number(std, 2)} over {over or 'what is not stated'}{more}"
+
+
+_NOT_STATED = "not stated"
+_NOT_RECORDED = "not recorded"
+
+
+def conditions_of(printed: PaperResult, dataset: PaperDataset) -> dict[str, str]:
+    """The paper's conditions of a result as text, those of its data set included."""
+    found = {"split": dataset.split, "preprocessing": dataset.preprocessing, "hardware": printed.hardware or ""}
+    stated = {name: value for name, value in found.items() if value}
+    return stated | {name: _text(value) for name, value in printed.conditions.items()}
+
+
+def notes_of_paper(spec: PaperSpecification, tables: Iterable[str]) -> tuple[str, ...]:
+    """What the specification says of all rows, and of those of these tables."""
+    said = spec.conditions
+    stated = {"hardware": said.hardware, **{f"version of {name}": version for name, version in said.versions.items()}}
+    general = [f"{name}: {value}" for name, value in {**stated, "seeds": said.seeds}.items() if value is not None]
+    wanted = set(tables)
+    own = [f"{table.id}: {note}" for table in spec.tables if table.id in wanted for note in table.notes]
+    return (*general, *said.notes, *own)
+
+
+def hardware_of(environment: Mapping[str, str]) -> str:
+    """Our machine in a few words, as the run recorded it."""
+    parts = {"cpu_model": "{}", "cpu_cores": "{} cores", "memory_gb": "{} GB"}
+    return ", ".join(text.format(environment[name]) for name, text in parts.items() if environment.get(name))
+
+
+def differences_of(
+    spec: PaperSpecification, results: PaperResults, targets: Sequence[TargetComparison]
+) -> tuple[ConditionDifference, ...]:
+    """Hardware, versions, seeds, what a deviation is over, and every other condition that the paper states."""
+    found: dict[tuple[str, str, str], list[TargetComparison]] = {}
+    ran = [target for target in targets if target.status == "ok"]
+    hardware = hardware_of(results.environment) or _NOT_RECORDED
+    for target in ran:
+        table = spec.table(target.table)
+        theirs = target.paper_conditions.get("hardware") or (table and table.hardware) or spec.conditions.hardware
+        differing = (
+            ("hardware", theirs or _NOT_STATED, hardware),
+            *_versions(spec.conditions.versions, target.versions),
+            *_seeds(spec.conditions.seeds, len(target.seeds)),
+            *_stds(target),
+            *_others(target.paper_conditions, target.our_conditions),
+        )
+        for difference in dict.fromkeys(differing):
+            found.setdefault(difference, []).append(target)
+    for difference in _others_versions(spec.conditions.versions, ran, results.environment):
+        found[difference] = ran
+    return tuple(
+        ConditionDifference(what=what, where=_places(where, ran), paper=paper, ours=ours)
+        for (what, paper, ours), where in found.items()
+        if paper != ours
+    )
+
+
+def _places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) -> tuple[str, ...]:
+    """As few names as say where: nothing for everywhere, a table for all of its rows."""
+    if len(where) == len(ran):
+        return ()
+    counts = Counter(target.table for target in ran)
+    whole = {table for table, count in Counter(target.table for target in where).items() if count == counts[table]}
+    return tuple(dict.fromkeys(target.table if target.table in whole else target.place for target in where))
+
+
+def _versions(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """The versions of what ran this target."""
+    stated = {name.lower(): version for name, version in paper.items()}
+    for name, version in ours.items():
+        theirs = stated.get(name.lower())
+        if theirs is None or not _same_version(theirs, version):
+            yield f"version of {name}", theirs or _NOT_STATED, version
+
+
+def _others_versions(
+    paper: Mapping[str, str], ran: Sequence[TargetComparison], environment: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """The versions that the paper states of what ran no target itself, such as Python's; a library must have."""
+    known = {name.lower() for target in ran for name in target.versions} | set(RUNNERS)
+    for name, version in paper.items() if ran else ():
+        ours = environment.get(name.lower())
+        if name.lower() not in known and (ours is None or not _same_version(version, ours)):
+            yield f"version of {name}", version, ours or _NOT_RECORDED
+
+
+def _same_version(stated: str, ours: str) -> bool:
+    """A paper that states 1.4 means any 1.4.x."""
+    parts = re.findall(r"[0-9a-z]+", stated.lower().removeprefix("v"))
+    return parts == re.findall(r"[0-9a-z]+", ours.lower().removeprefix("v"))[: len(parts)]
+
+
+def _seeds(paper: int | None, ours: int) -> Iterator[tuple[str, str, str]]:
+    if paper != ours and (paper or ours):
+        yield "number of seeds", _NOT_STATED if paper is None else str(paper), str(ours) if ours else _NOT_RECORDED
+
+
+def _stds(target: TargetComparison) -> Iterator[tuple[str, str, str]]:
+    for metric in target.metrics:
+        if metric.paper_std is not None and metric.our_std is not None:
+            yield "standard deviation over", metric.paper_std_over or _NOT_STATED, metric.our_std_over or _NOT_RECORDED
+
+
+def _others(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    known = {_plain(name): value for name, value in ours.items()}
+    for name, value in paper.items():
+        mine = known.get(_plain(name))
+        if name != "hardware" and (mine is None or _plain(mine) != _plain(value)):
+            yield _spelt(name), value, _NOT_RECORDED if mine is None else mine
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", " ", text.lower()).strip()
+
+
+def _spelt(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
+
+
+def _latex(comparison: PaperComparison) -> str:
+    return render_latex(document_of(comparison))
+
+
+def to_json(comparison: PaperComparison) -> str:
+    """The comparison for programs."""
+    return escape_json(comparison.model_dump_json(indent=1)) + "\n"
+
+
+def to_yaml(comparison: PaperComparison) -> str:
+    """The comparison for people and programs."""
+    return dump_yaml(comparison.model_dump(mode="json"))
+
+
+_RENDERINGS = {"yaml": to_yaml, "json": to_json, "markdown": render_markdown, "html": render_html, "latex": _latex}
+
+
+def compare(request: ComparePaperRequest) -> JudgedPaper:
+    """Compare results with what a paper prints."""
+    files = [str(path) for path in (request.results, request.output) if isinstance(path, Path)]
+    spec, results = read_specification(request.paper), read_results(request.results)
+    found = compare_results(spec, results, digest=digest_of(request.paper), files=files)
+    return JudgedPaper(found, written=request.output is not None)
+
+
+def report(request: ReportPaperRequest) -> PaperReport:
+    """The report of a comparison that was made before."""
+    return PaperReport(read_comparison(request.comparison))
+
+
+@dataclass(frozen=True)
+class PaperReport(Findings):
+    """A comparison in every format. That it can be shown says nothing of its verdict."""
+
+    comparison: PaperComparison
+
+    def render(self, form: str) -> str:
+        """The same comparison always gives the same bytes."""
+        if form not in _RENDERINGS:
+            raise UnknownNameError("format", form, _RENDERINGS)
+        return _RENDERINGS[form](self.comparison)
+
+
+@dataclass(frozen=True)
+class JudgedPaper(PaperReport):
+    """A comparison whose verdict is the answer."""
+
+    written: bool = False  # to a file, so that it is shown besides
+
+    @property
+    def exit_code(self) -> int:
+        """What the comparison says."""
+        return self.comparison.exit_code
+
+    def show(self, screen: Screen) -> None:
+        """The comparisons and the verdict, for a person; the reports have the details."""
+        if screen.quiet:
+            return
+        found = self.comparison
+        rows = []
+        for target in found.targets:
+            for metric in target.metrics:
+                numbers = paper_text(metric), our_text(metric), difference_text(metric)
+                name = metric_label(metric.metric_name)
+                rows.append((target.table, row_name(target), target.dataset, name, *numbers, status_text(metric)))
+        screen.rows(("table", "row", "data set", "metric", "paper", "ours", "diff", "status"), rows, keys=4)
+        for place, target, deviating in unexplained(found):
+            if deviating is not None and deviating.status != "missing":
+                screen.say(f"{place}: {' '.join(reasons(found, target, deviating))}")
+        for text in found.notes:
+            screen.say(f"Note: {text}")
+        mark, verdict = OVERALL[found.verdict]
+        screen.say(f"{mark} {verdict} ({CONFIDENCE[found.confidence].lower()}): {overall(found)}")
+
+    def conclude(self, screen: Screen) -> None:
+        """What could not be compared is told, even if quiet."""
+        if self.written:
+            self.show(screen)
+        for place, target, metric in unexplained(self.comparison):
+            if metric is None or metric.status == "missing":
+                screen.note(f"Error: {place}: {' '.join(reasons(self.comparison, target, metric))}")

@@ -22,12 +22,11 @@ from boosters_eval.datasets import materialize, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.history.query import seconds_by_cell
-from boosters_eval.programs.paper.compare import compare_results
-from boosters_eval.programs.paper.planning import plan_targets
-from boosters_eval.programs.paper.reading import read_specification
-from boosters_eval.programs.paper.results import PaperResults
+from boosters_eval.programs.paper.comparison import PaperResults
+from boosters_eval.programs.paper.judge import compare_results
+from boosters_eval.programs.paper.plan import plan_targets
 from boosters_eval.programs.paper.scoring import open_model, predict
-from boosters_eval.programs.paper.specification import PaperSpecification
+from boosters_eval.programs.paper.specification import PaperSpecification, read_specification
 from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
@@ -241,7 +240,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, m
     def refused(names):
         raise BuildError(f"{names[0]} cannot be installed; pip says:", ["ERROR: no such version"])
 
-    monkeypatch.setattr("boosters_eval.programs.paper.planning.resolve_competitors", refused)
+    monkeypatch.setattr("boosters_eval.programs.paper.plan.resolve_competitors", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
     assert not planned.plan.cells

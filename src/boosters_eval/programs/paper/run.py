@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.files import check_writable, write_atomically
 from boosters_eval.core.saying import tell
+from boosters_eval.core.text import escape_json
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.session import check_names, opened
-from boosters_eval.programs.paper.compare import compare_results
-from boosters_eval.programs.paper.evaluate import EvaluateOutcome
-from boosters_eval.programs.paper.files import digest_of
-from boosters_eval.programs.paper.judging import JudgedPaper
-from boosters_eval.programs.paper.planning import plan_targets
-from boosters_eval.programs.paper.reading import read_specification
-from boosters_eval.programs.paper.results import Measured, PaperResults
+from boosters_eval.programs.benchmark.fit import Fit
+from boosters_eval.programs.benchmark.kind import BenchmarkKind
+from boosters_eval.programs.paper.comparison import Measured, PaperResults
+from boosters_eval.programs.paper.evaluate import Evaluate, EvaluateOutcome, EvaluateSpec
+from boosters_eval.programs.paper.judge import JudgedPaper, compare_results
+from boosters_eval.programs.paper.plan import plan_targets
+from boosters_eval.programs.paper.specification import digest_of, read_specification
 from boosters_eval.programs.paper.targets import paper_targets, selected
-from boosters_eval.programs.paper.units import canonical
+from boosters_eval.programs.paper.tolerances import canonical
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.result import BenchmarkResult
 
@@ -29,11 +32,13 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Findings
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.kinds import Competing
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.programs.paper.comparison import PaperComparison
-    from boosters_eval.programs.paper.planning import PaperPlan, PlannedTarget
+    from boosters_eval.programs.paper.plan import PaperPlan, PlannedTarget
     from boosters_eval.programs.paper.request import ReproductionRequest, RunPaperRequest, ValidatePaperRequest
     from boosters_eval.programs.paper.specification import PaperSpecification
+
 
 PAPER = "paper"  # what these runs are read as
 RESULTS = "results.json"
@@ -233,3 +238,46 @@ def _environment(run: Run) -> dict[str, str]:
         "sessions": 1 + len(facts.resumed) if facts.resumed else None,
     }
     return {name: str(value) for name, value in known.items() if value is not None}
+
+
+class PaperKind(BenchmarkKind):
+    """What was measured of each target, trained here or not. What the paper printed is in its specification alone."""
+
+    workloads: ClassVar[frozenset[str]] = frozenset({Fit.name, Evaluate.name})
+
+    @cached_property
+    def findings(self) -> Any:
+        """All values of each target, by metric."""
+        return {
+            cells.spec.name: {
+                name: [value for numbers in found if (value := numbers.get(name)) is not None]
+                for name in dict.fromkeys(name for numbers in found for name in numbers)
+            }
+            for cells in self.competing()
+            if (found := [self.numbers(result) for result in cells.results])
+        }
+
+    def parameters(self, cells: Competing) -> dict[str, Any]:
+        """Those of a fit with the paper's protocol, or what returned the metrics."""
+        spec = cells.spec
+        if not isinstance(spec, EvaluateSpec):
+            return {**super().parameters(cells), **spec.model_dump(mode="json", include={"protocol"})}
+        told = spec.model_dump(
+            mode="json", include={"table", "row", "metrics", "binding", "model", "format", "n_threads"}
+        )
+        return {**told, "dataset": spec.dataset.name}
+
+    def facts(self, cells: Competing) -> dict[str, Any]:
+        """The digests of data, models and functions."""
+        digests = cells.spec.digests if isinstance(cells.spec, EvaluateSpec) else {}
+        return {**super().facts(cells), **{f"digest.{name}": digest for name, digest in digests.items()}}
+
+    def numbers(self, result: Outcome) -> dict[str, float | None]:
+        """Metrics and times."""
+        if not isinstance(result, EvaluateOutcome):
+            return super().numbers(result)
+        return {"seconds": result.seconds, "n_test": result.n_test, **result.metrics}
+
+    def files(self) -> dict[str, str]:
+        """All values; the comparison with the paper needs its specification."""
+        return {"measured.json": escape_json(json.dumps(self.findings, indent=1)) + "\n"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.paper.compare import compare_results
-from boosters_eval.programs.paper.files import read_comparison, read_results, to_json, to_yaml
+from boosters_eval.programs.paper.comparison import read_comparison, read_results
+from boosters_eval.programs.paper.judge import compare_results, to_json, to_yaml
 from factories import measured, paper, paper_results, paper_table
 
 
