@@ -154,8 +154,8 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.suites import create_ablation_suite as create_ablation_suite
     from boosters_eval.programs.benchmark.suites import register_suite as register_suite
     from boosters_eval.programs.benchmark.tables.generate import generate_report as generate_report
-    from boosters_eval.programs.bisect.model import Bisection as Bisection
-    from boosters_eval.programs.bisect.model import BisectionStep as BisectionStep
+    from boosters_eval.programs.bisect.answer import Bisection as Bisection
+    from boosters_eval.programs.bisect.answer import BisectionStep as BisectionStep
     from boosters_eval.programs.gate.model import GateDecision as GateDecision
     from boosters_eval.programs.gate.model import GateError as GateError
     from boosters_eval.programs.importances.records import Explanation as Explanation

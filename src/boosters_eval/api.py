@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.request import CompareRequest, MeasuringOptions, SuiteRequest
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
-    from boosters_eval.programs.bisect.model import Bisection
+    from boosters_eval.programs.bisect.answer import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
-    from boosters_eval.programs.bisect.running import Bisector
+    from boosters_eval.programs.bisect.search import Bisector
     from boosters_eval.programs.catalog.builds import AddedBuilds, ListedBuilds, ShownBuild
     from boosters_eval.programs.catalog.datasets import DescribedDataset, FetchedDatasets, WrittenSettings
     from boosters_eval.programs.catalog.lists import Inventory
@@ -367,9 +367,9 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
 
 def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
     """A bisection that is ready to `run()`: the versions, the data and the metric are known, nothing is installed."""
-    from boosters_eval.programs.bisect import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.bisect import search  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.prepare_bisection(_request("bisect", {"library": library, **options}, "prepare_bisection"))
+    return search.prepare_bisection(_request("bisect", {"library": library, **options}, "prepare_bisection"))
 
 
 def run_parity(

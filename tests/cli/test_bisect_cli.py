@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
-from boosters_eval.programs.bisect.running import Bisector
-from boosters_eval.programs.bisect.wording import step_lines
+from boosters_eval.programs.bisect.answer import Bisection, BisectionStep, NumberShift, render_step
+from boosters_eval.programs.bisect.search import Bisector
 from boosters_eval.reports.numbers import MISSING
 
 VERSIONS = ("bisect", "-l", "lightgbm", "--versions", "4.3.0", "4.5.0", "4.7.0", "-d", "diabetes")
@@ -140,7 +139,7 @@ class Terminal(io.StringIO):
 def test_steps_become_records_where_a_terminal_has_no_room_for_their_columns(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stderr", Terminal())
-    lines = [line for number, step in enumerate((END, SKIPPED), 1) for line in step_lines(number, step)]
+    lines = [line for number, step in enumerate((END, SKIPPED), 1) for line in render_step(number, step)]
     assert lines == [
         "1, both ends",
         "  Between  4.3.0 .. 4.7.0",
@@ -158,7 +157,7 @@ def test_steps_become_records_where_a_terminal_has_no_room_for_their_columns(mon
 def test_answers_of_steps_are_broken_within_their_column(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("sys.stderr", Terminal())
-    heading, *lines = step_lines(1, END)
+    heading, *lines = render_step(1, END)
     place = heading.index("Answer")
     assert [line[place:] for line in lines] == ["changed: +2.0 % (+1.5 % to", "+2.5 %)"]
     assert lines[1][:place].strip() == ""

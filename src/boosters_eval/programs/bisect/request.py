@@ -33,7 +33,7 @@ from boosters_eval.programs.benchmark.request import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boosters_eval.programs.bisect.model import BisectionStep
+    from boosters_eval.programs.bisect.answer import BisectionStep
 
 _SOURCES = ("versions", "wheels", "folder")
 
@@ -70,7 +70,7 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
     The two ends are compared first; then the version in the middle is compared with both, and so on. Each step adds
     seeds until it is decided. Exit 0 if the version was found or nothing changed, 1 if it cannot be told.
     """
-    program: ClassVar = "boosters_eval.programs.bisect.running:bisect"
+    program: ClassVar = "boosters_eval.programs.bisect.search:bisect"
     formats: ClassVar = ("markdown", "json")
 
     library: str = parameter(

@@ -1,16 +1,11 @@
-"""A bisection by real runs: a step is a benchmark of a candidate and of the two versions that it lies between."""
+"""The search: a step is a benchmark of a candidate and of the two versions that it lies between."""
 
 from __future__ import annotations
 
 import contextlib
-import re
 import warnings
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-from packaging.version import InvalidVersion, Version
+from typing import TYPE_CHECKING, TypeVar
 
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import (
@@ -23,7 +18,6 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import is_heard, tell
-from boosters_eval.core.terms import the
 from boosters_eval.core.text import counted
 from boosters_eval.engine.session import KnownOutcomes, check_names, continuing, is_elsewhere, opened
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
@@ -35,19 +29,27 @@ from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.programs.benchmark.running import collect, run_once
 from boosters_eval.programs.benchmark.splitting import check_growth
 from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
-from boosters_eval.programs.bisect import wording
-from boosters_eval.programs.bisect.model import Bisection, BisectionStep, Candidate, NumberShift
+from boosters_eval.programs.bisect.answer import (
+    Bisection,
+    BisectionStep,
+    NumberShift,
+    describe_ends,
+    describe_found,
+    describe_left_out,
+    describe_place,
+    describe_share,
+    describe_unchanged,
+    describe_undecided,
+    render_step,
+)
+from boosters_eval.programs.bisect.versions import Located, list_candidates, locate
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds.commits import build_commit, commits_between
-from boosters_eval.runners.builds.install import released_versions
-from boosters_eval.runners.builds.reference import parse_reference, wheel_parts
-from boosters_eval.runners.builds.resolve import resolve_build
 from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
 from boosters_eval.stats.sequential import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boosters_eval.core.disturbance import Disturbance
     from boosters_eval.core.findings import Screen
@@ -57,164 +59,19 @@ if TYPE_CHECKING:
     from boosters_eval.engine.session import Session
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.bisect.model import StepAnswer
+    from boosters_eval.programs.bisect.answer import StepAnswer
     from boosters_eval.programs.bisect.request import BisectRequest
+    from boosters_eval.programs.bisect.versions import Candidate, CandidateAnswer
     from boosters_eval.runners.base import Runner
     from boosters_eval.stats.observations import Side
     from boosters_eval.stats.sequential import Likeness
 
-    CandidateAnswer = Literal["earlier", "later", "undecided", "unusable"]
-    from collections.abc import Iterable
-
-
-def candidates_of(request: BisectRequest) -> list[Candidate]:
-    """The candidates of the one source that was given."""
-    library = RUNNERS[library_name(request.library)].name  # a file is registered, and known by its name from then on
-
-    def install(reference: str) -> type[Runner]:
-        return resolve_build(reference, home=request.home, isolated=request.isolated)
-
-    if request.versions:
-        return _releases(library, request.versions, install)
-    return _of_wheels(library, request.wheels, install) if request.wheels else _of_commits(library, request, install)
-
-
-def _releases(library: str, versions: str | Sequence[str], install: Callable[[str], type[Runner]]) -> list[Candidate]:
-    """The released versions from A to B, both included, or exactly those that are listed."""
-    if isinstance(versions, str):
-        low, high = _ends(versions)
-        known = released_versions(library)
-        chosen = [version for version in known if low <= Version(version) <= high]
-        if len(chosen) < 2:
-            there = f"pip finds {known[0]} to {known[-1]}" if known else "pip finds none"
-            raise ConfigError(
-                f"{the('versions')} must include at least two released versions of {library}. Got '{versions}' instead;"
-                f" {there}."
-            )
-    else:
-        chosen = [str(version) for version in versions]
-        for version in chosen:
-            parse_reference(f"{library}=={version}")  # refuses what is no exact version
-    return [Candidate(version, partial(install, f"{library}=={version}")) for version in _once(chosen)]
-
-
-def _of_wheels(library: str, wheels: Sequence[Path], install: Callable[[str], type[Runner]]) -> list[Candidate]:
-    """The wheels in the order that they are given in; each is called by its version or its file."""
-    paths = [wheel.expanduser().absolute() for wheel in wheels]
-    for path in paths:
-        parse_reference(f"{library}@{path}")  # refuses what is no wheel of this library
-    versions = [wheel_parts(path)[1] for path in paths]
-    if len(set(versions)) == len(versions):
-        return [
-            Candidate(version, partial(install, f"{library}@{path}"))
-            for version, path in zip(versions, paths, strict=True)
-        ]
-    return [
-        Candidate(name, partial(install, f"{_label(library, name)}={library}@{path}"))
-        for name, path in zip(_file_names(paths), paths, strict=True)
-    ]
-
-
-def _of_commits(library: str, request: BisectRequest, install: Callable[[str], type[Runner]]) -> list[Candidate]:
-    """The commits from GOOD to BAD, each built when it is needed."""
-    folder = Path(request.folder or "").expanduser().absolute()
-
-    def resolve(sha: str, short: str) -> type[Runner]:
-        wheel = build_commit(folder, sha, request.build_command, home=request.home)
-        return install(f"{_label(library, short)}={library}@{wheel}")
-
-    return [
-        Candidate(commit.short, partial(resolve, commit.sha, commit.short), commit.subject)
-        for commit in commits_between(folder, request.commits or "")
-    ]
-
-
-def _label(library: str, name: str) -> str:
-    """A name that a build may have."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", f"{library}-{name}")[:64]
-
-
-def _file_names(paths: list[Path]) -> list[str]:
-    """What tells files apart: their folders, where their names are the same."""
-    if len({path.name for path in paths}) == len(paths):
-        return [path.name.removesuffix(".whl") for path in paths]
-    return [f"{number}-{wheel_parts(path)[1]}" for number, path in enumerate(paths, 1)]
-
-
-def _once(names: Iterable[str]) -> list[str]:
-    found = list(names)
-    doubled = next((name for name in found if found.count(name) > 1), None)
-    if doubled is not None:
-        raise ConfigError(f"The versions of a bisection must differ. Got '{doubled}' twice.")
-    return found
-
-
-def _ends(text: str) -> tuple[Version, Version]:
-    first, _, last = text.partition("..")
-    try:
-        low, high = Version(first), Version(last)
-    except InvalidVersion:
-        raise ConfigError(f"{the('versions')} must be A..B, such as 4.3..4.7. Got '{text}' instead.") from None
-    if low >= high:
-        raise ConfigError(f"{the('versions')} must be A..B with A before B. Got '{text}' instead.")
-    return low, high
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """The number changed after position `low`, and not later than at position `high`."""
-
-    low: int
-    high: int
-    unusable: tuple[int, ...] = ()  # of all positions that were tried
-    undecided: tuple[int, ...] = ()
-
-    @property
-    def between(self) -> range:
-        """The positions of which nothing is known."""
-        return range(self.low + 1, self.high)
-
-
-def locate(count: int, judge: Callable[[int, int, int], CandidateAnswer], tries: int) -> Located:
-    """Halve the positions 0 to count - 1, whose ends are known to differ.
-
-    `judge(low, candidate, high)` says which of the two the candidate is like. One that is unusable or undecided is
-    passed over; `tries` limits how many are judged, not how many turn out to be unusable.
-    """
-    low, high = 0, count - 1
-    unusable: list[int] = []
-    undecided: list[int] = []
-    while tries > 0 and (candidate := choose(low, high, {*unusable, *undecided})) is not None:
-        answer = judge(low, candidate, high)
-        tries -= answer != "unusable"
-        if answer == "earlier":
-            low = candidate
-        elif answer == "later":
-            high = candidate
-        else:
-            (unusable if answer == "unusable" else undecided).append(candidate)
-    return Located(low, high, tuple(sorted(unusable)), tuple(sorted(undecided)))
-
-
-def choose(low: int, high: int, passed: Collection[int]) -> int | None:
-    """The candidate nearest to the middle; the more are passed over, the farther from it: broken ones are adjacent."""
-    inside = range(low + 1, high)
-    open_ = [position for position in inside if position not in passed]
-    if not open_:
-        return None
-    middle = (low + high) / 2
-    reach = 2 ** sum(position in passed for position in inside) / 2 - 0.5
-    far = [position for position in open_ if abs(position - middle) >= reach]
-    return min(far or open_, key=lambda position: abs(position - middle))
-
-
 Found = TypeVar("Found")
-DEFAULT_TOLERANCE = 0.01
-DEFAULT_TIME_TOLERANCE = 0.05  # times vary with the layout of memory, which is not what anybody looks for
-MEMORY = "peak_memory_mb"
-TIMES = tuple(name for name in RESOURCES if name.endswith("_time_s"))
-_ALIASES = {"memory": MEMORY}
-_NUMBERS = (*TIMES, MEMORY, "model_size_mb")  # besides the metrics; what the first use takes is measured only once
+_TOLERANCE = 0.01
+_TIME_TOLERANCE = 0.05  # times vary with the layout of memory, which is not what anybody looks for
+_MEMORY = "peak_memory_mb"
+_TIMES = tuple(name for name in RESOURCES if name.endswith("_time_s"))
+_NUMBERS = (*_TIMES, _MEMORY, "model_size_mb")  # besides the metrics; what the first use takes is measured only once
 _ANY_LIBRARY = "sklearn"  # is always installed; the versions take its place
 
 
@@ -234,7 +91,7 @@ def prepare_bisection(request: BisectRequest) -> Bisector:
     """A search that is ready to run: the versions, the data and the metric are known, but nothing is installed."""
     check_names(request)
     name = RUNNERS[library_name(request.library)].name
-    return make_bisector(request.replace(library=name), candidates_of(request))
+    return make_bisector(request.replace(library=name), list_candidates(request))
 
 
 @dataclass(frozen=True)
@@ -315,7 +172,7 @@ class Bisector:
         here = self.request.timing_mode and not is_elsewhere(self.request)
         self.disturbances = disturbance.disturbances() if here else ()
         for item in self.disturbances:
-            if self.yardstick.metric in TIMES and not item.judged:
+            if self.yardstick.metric in _TIMES and not item.judged:
                 raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")
             warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
 
@@ -338,14 +195,14 @@ class Bisector:
             (first, last),
         )
         if shift.comparison is None or shift.comparison.mean_b is None:
-            why = f" {wording.left_out_sentence(look.left_out)}" if look.left_out else ""
+            why = f" {describe_left_out(look.left_out)}" if look.left_out else ""
             why += f" {shift.comparison.note}" if shift.comparison is not None and shift.comparison.note else ""
             names = f"{self._name(first)} and {self._name(last)}"
             raise RunError(f"The runs of {names} have no '{self.yardstick.metric}' to compare.{why}")
         self._margin = self.yardstick.margin(shift.comparison.mean_b)
         self._rising = shift.size > 0
         self._evidence[first, last] = shift
-        self._keep(first, last, last, shift.outcome, wording.end_reason(shift, tolerance), look)
+        self._keep(first, last, last, shift.outcome, describe_ends(shift, tolerance), look)
         return shift, look.seeds
 
     def _judge(self, low: int, candidate: int, high: int) -> CandidateAnswer:
@@ -378,7 +235,7 @@ class Bisector:
             self.unusable[names[0]] = " ".join(str(error).split())
             self._keep(low, candidate, high, "unusable", f"skipped: {error.lines[0]}")
             return "unusable"
-        self._keep(low, candidate, high, found.likeness, wording.place_reason(found, *names), look)
+        self._keep(low, candidate, high, found.likeness, describe_place(found, *names), look)
         if found.identical:
             return self._inherit(low, candidate, high, found.likeness)
         if found.likeness == "earlier":
@@ -402,7 +259,7 @@ class Bisector:
         """Add seeds until the step is decided, or no more are allowed."""
         runners = {runner.name: runner for runner in map(self._runner, positions)}
         labels = list(runners)
-        is_time = self.yardstick.metric in TIMES
+        is_time = self.yardstick.metric in _TIMES
         known = {} if is_time else self._known  # a time belongs to its minute
         runs: tuple[str, ...] = ()
         schedule = self.rule.seeds.schedule
@@ -463,7 +320,7 @@ class Bisector:
         self, low: int, candidate: int, high: int, answer: StepAnswer, reason: str, look: _Look | None = None
     ) -> None:
         if look is not None and look.left_out:
-            reason = f"{reason}. {wording.left_out_sentence(look.left_out)}"
+            reason = f"{reason}. {describe_left_out(look.left_out)}"
         positions = dict.fromkeys((low, candidate, high))
         sides = [] if look is None else look.sides
         values = {
@@ -471,24 +328,23 @@ class Bisector:
             for position, side in zip(positions, sides, strict=False)
             if side
         }
-        self._end(
-            BisectionStep(
-                earlier=self._name(low),
-                candidate=self._name(candidate),
-                later=self._name(high),
-                answer=answer,
-                reason=reason,
-                seeds=0 if look is None else look.seeds,
-                values=values,
-                runs=() if look is None else look.runs,
-            )
+        step = BisectionStep(
+            earlier=self._name(low),
+            candidate=self._name(candidate),
+            later=self._name(high),
+            answer=answer,
+            reason=reason,
+            seeds=0 if look is None else look.seeds,
+            values=values,
+            runs=() if look is None else look.runs,
         )
+        self._end(step)
 
     def _end(self, step: BisectionStep) -> None:
         """Keep a step, and tell of it."""
         self.steps.append(step)
         if is_heard():
-            for line in wording.step_lines(len(self.steps), step):
+            for line in render_step(len(self.steps), step):
                 tell(line)
         if self.request.on_step is not None:
             self.request.on_step(step)
@@ -498,19 +354,19 @@ class Bisector:
         ends, here = (names[0], names[-1]), (names[found.low], names[found.high])
         subject = f"{self.yardstick.metric} of {self.request.library} on {self.benchmarks.configs[0].dataset.name}"
         shift = self._evidence[found.low, found.high]
-        number = _number(shift)
+        number = NumberShift.of(shift)
         share = shift.size / whole.size if whole.size else None
         undecided = [names[position] for position in found.between if position in found.undecided]
         unusable = [names[position] for position in found.between if position in found.unusable]
         unknown = [name for name in (names[p] for p in found.between) if name not in (*undecided, *unusable)]
         tolerance = self.yardstick.tolerance
         if whole.outcome == "unchanged":
-            state, sentence = "unchanged", wording.unchanged_sentence(subject, shift, tolerance, ends, seeds)
+            state, sentence = "unchanged", describe_unchanged(subject, shift, tolerance, ends, seeds)
         elif whole.outcome == "undecided":
-            state, sentence = "undecided", wording.undecided_sentence(subject, shift, tolerance, ends, seeds)
+            state, sentence = "undecided", describe_undecided(subject, shift, tolerance, ends, seeds)
         else:
             state = "undecided" if undecided or unknown else "found"
-            sentence = wording.found_sentence(
+            sentence = describe_found(
                 subject,
                 number,
                 earlier=here[0],
@@ -519,7 +375,7 @@ class Bisector:
                 undecided=undecided,
                 unknown=unknown,
                 detail=self.candidates[found.high].detail,
-            ) + wording.share_sentence(share, ends=ends, found=here)
+            ) + describe_share(share, ends=ends, found=here)
         return Bisection(
             answer=sentence,
             state=state,
@@ -548,21 +404,13 @@ def _failed(failure: Failure, labels: list[str]) -> BoostersEvalError:
     return (RunError if failure.target in (labels[0], labels[-1]) else _UnusableError)(sentence)
 
 
-def _number(shift: Shift) -> NumberShift | None:
-    found = shift.comparison
-    if found is None or found.mean_a is None or found.mean_b is None:
-        return None
-    low, high = found.percent_interval or (None, None)
-    return NumberShift(
-        before=found.mean_b, after=found.mean_a, percent=found.percent, percent_low=low, percent_high=high
-    )
-
-
 def make_bisector(request: BisectRequest, candidates: Sequence[Candidate]) -> Bisector:
     """Everything that can be refused is refused here, before a version is installed."""
     if len(candidates) < 2:
         raise ConfigError(f"A bisection needs at least two versions. Got {len(candidates)}.")
-    named = _metric_name(request.metric)
+    named = request.metric
+    if named is not None:
+        named = {"memory": _MEMORY}.get(named, named) if isinstance(named, str) else metric_names([named])[0]
     extra = [] if named is None or named in _NUMBERS else [named]
     benchmarks = comparison(
         request.dataset,
@@ -593,16 +441,11 @@ def make_bisector(request: BisectRequest, candidates: Sequence[Candidate]) -> Bi
             benchmarks = replace(benchmarks, configs=(config.replace(metrics=()),))
         better = user.higher_is_better if user is not None else higher_is_better(metric)
     measured = request.replace(
-        timing_mode=metric in TIMES or metric == MEMORY or request.timing_mode,
-        measure_memory=request.measure_memory or metric == MEMORY,
+        timing_mode=metric in _TIMES or metric == _MEMORY or request.timing_mode,
+        measure_memory=request.measure_memory or metric == _MEMORY,
     )
-    usual_tolerance = DEFAULT_TIME_TOLERANCE if metric in TIMES else DEFAULT_TOLERANCE
-    tolerance = usual_tolerance if request.tolerance is None else request.tolerance
+    tolerance = request.tolerance
+    if tolerance is None:
+        tolerance = _TIME_TOLERANCE if metric in _TIMES else _TOLERANCE
     yardstick = Yardstick(metric, better, metric in _NUMBERS, tolerance)
     return Bisector(measured, candidates, replace(benchmarks, name="bisect"), yardstick)
-
-
-def _metric_name(given: Any) -> str | None:
-    if given is None:
-        return None
-    return _ALIASES.get(given, given) if isinstance(given, str) else metric_names([given])[0]

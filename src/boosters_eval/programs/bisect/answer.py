@@ -1,10 +1,17 @@
-"""The answer in sentences, and a step as a row of a table."""
+"""What a bisection answers: the steps that it took, what they showed, and the sentences that say it."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, Self
 
+from pydantic import Field
+
+from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.files import FORMAT, Format
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
 from boosters_eval.core.text import counted, terminal_width
 from boosters_eval.reports import numbers
@@ -12,11 +19,12 @@ from boosters_eval.reports.layout import Grid, Span, stack, wrapped
 from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
+    from boosters_eval.core.findings import Screen
     from boosters_eval.stats.sequential import Placement, Shift
 
+StepAnswer = Literal["changed", "unchanged", "undecided", "earlier", "later", "unusable"]
 COLUMNS = ("Step", "Candidate", "Between", "Value", "Seeds", "Answer")
 _WHOLE = (0.8, 1.25)  # shares of the whole difference that need no remark
 _FEW = 3  # names that are listed
@@ -24,7 +32,79 @@ _WIDTHS = (4, 12, 24, 16, 5)  # of the columns of the table that grows, except t
 _NARROWEST_ANSWER = 20  # columns for the last one
 
 
-def row(number: int, step: BisectionStep) -> tuple[str, ...]:
+class BisectionStep(Model):
+    """A candidate between two versions that differ; the first step compares the ends themselves."""
+
+    earlier: str
+    candidate: str
+    later: str
+    answer: StepAnswer
+    reason: str
+    seeds: int = 0
+    values: Mapping[str, float] = Field(default_factory=dict)  # the means, by version
+    runs: tuple[str, ...] = ()  # the ids of its runs, one per look
+
+
+class NumberShift(Model):
+    """The number before and after the version that was found, or at the two ends."""
+
+    before: float
+    after: float
+    percent: float | None
+    percent_low: float | None = None
+    percent_high: float | None = None
+
+    @classmethod
+    def of(cls, shift: Shift) -> Self | None:
+        """None where nothing was measured."""
+        found = shift.comparison
+        if found is None or found.mean_a is None or found.mean_b is None:
+            return None
+        low, high = found.percent_interval or (None, None)
+        return cls(before=found.mean_b, after=found.mean_a, percent=found.percent, percent_low=low, percent_high=high)
+
+
+class Bisection(Findings, Model):
+    """The answer of a bisection."""
+
+    schema_version: Format = FORMAT
+    answer: str
+    state: Literal["found", "unchanged", "undecided"]
+    library: str
+    dataset: str
+    metric: str
+    tolerance: float
+    alpha: float
+    max_seeds: int
+    versions: tuple[str, ...]
+    earlier: str  # the last version before the change, as far as it is known
+    later: str  # the first version after it
+    shift: NumberShift | None = None
+    share: float | None = None  # of the whole difference between the ends
+    unusable: Mapping[str, str] = Field(default_factory=dict)  # the versions that were skipped, with the reason
+    undecided: tuple[str, ...] = ()
+    details: Mapping[str, str] = Field(default_factory=dict)  # the first line of each commit's message
+    steps: tuple[BisectionStep, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 if it is known where the number changed, or that it did not; 1 if it cannot be told."""
+        return int(ExitCode.REGRESSION if self.state == "undecided" else ExitCode.SUCCESS)
+
+    def show(self, screen: Screen) -> None:
+        """The answer, and the steps unless they are on the screen already."""
+        screen.say(self.answer)
+        if self.unusable:
+            screen.say(describe_skipped(self.unusable))
+        if not screen.is_terminal or screen.quiet or not sys.stderr.isatty():
+            screen.rows(COLUMNS, [make_row(number, step) for number, step in enumerate(self.steps, 1)], keys=2)
+
+    def render(self, form: str) -> str:
+        """The same as JSON, or as Markdown."""
+        return self.model_dump_json(indent=2) + "\n" if form == "json" else render_markdown(self)
+
+
+def make_row(number: int, step: BisectionStep) -> tuple[str, ...]:
     """A step as a row of a table."""
     ends = step.candidate in (step.earlier, step.later)
     values = [step.values.get(name) for name in ((step.earlier, step.later) if ends else (step.candidate,))]
@@ -38,11 +118,11 @@ def row(number: int, step: BisectionStep) -> tuple[str, ...]:
     )
 
 
-def step_lines(number: int, step: BisectionStep) -> list[str]:
+def render_step(number: int, step: BisectionStep) -> list[str]:
     """A step as it ends: below a heading, or as a record where a terminal has no room for the columns."""
     width = terminal_width(sys.stderr) if sys.stderr.isatty() else None
     headings = _table_lines(COLUMNS, width) if number == 1 else []
-    cells = row(number, step)
+    cells = make_row(number, step)
     return [*headings, *(_table_lines(cells, width) or _record_lines(cells, width))]
 
 
@@ -63,28 +143,28 @@ def _record_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
     return [line.plain for line in stack(grid, width or sum(_WIDTHS))]
 
 
-def end_reason(shift: Shift, tolerance: float) -> str:
+def describe_ends(shift: Shift, tolerance: float) -> str:
     """What the comparison of the ends says."""
     words = {"changed": "changed", "unchanged": "unchanged within", "undecided": "neither within nor beyond"}
     text = words[shift.outcome]
     if shift.outcome != "changed":
         text += f" {numbers.percent(tolerance, sign=False)}"
-    return f"{text}: {measured(shift)}"
+    return f"{text}: {describe_shift(shift)}"
 
 
-def place_reason(found: Placement, candidate: str, earlier: str, later: str) -> str:
+def describe_place(found: Placement, candidate: str, earlier: str, later: str) -> str:
     """What the comparison of a candidate says."""
     if found.identical:
         return f"predicts the same as {earlier if found.likeness == 'earlier' else later}"
     if found.likeness == "later":
-        return f"like {later}: {measured(found.before)} since {earlier}"
+        return f"like {later}: {describe_shift(found.before)} since {earlier}"
     if found.likeness == "earlier":
-        return f"like {earlier}: {measured(found.after)} from {candidate} to {later}"
+        return f"like {earlier}: {describe_shift(found.after)} from {candidate} to {later}"
     why = "within the tolerance of both" if found.settled else "undecided"
-    return f"{why}: {measured(found.before)} since {earlier}, {measured(found.after)} to {later}"
+    return f"{why}: {describe_shift(found.before)} since {earlier}, {describe_shift(found.after)} to {later}"
 
 
-def measured(shift: Shift) -> str:
+def describe_shift(shift: Shift) -> str:
     """A change with its interval, in percent."""
     found = shift.comparison
     if found is None or found.percent is None:
@@ -96,7 +176,7 @@ def measured(shift: Shift) -> str:
     return f"{numbers.percent(found.percent / 100)} ({low} to {high})"
 
 
-def found_sentence(
+def describe_found(
     subject: str,
     shift: NumberShift | None,
     *,
@@ -116,7 +196,7 @@ def found_sentence(
     if not unusable and not undecided and not unknown:
         return f"{text} with {later}{called} ({earlier} is the last before)."
     reasons = [
-        f"{listed(names)} {what}"
+        f"{_list_names(names)} {what}"
         for names, what in (
             (unusable, "could not be used"),
             (undecided, "could not be told from either"),
@@ -127,7 +207,7 @@ def found_sentence(
     return f"{text} after {earlier} and not later than with {later}{called}: {', '.join(reasons)}."
 
 
-def share_sentence(share: float | None, *, ends: tuple[str, str], found: tuple[str, str]) -> str:
+def describe_share(share: float | None, *, ends: tuple[str, str], found: tuple[str, str]) -> str:
     """A remark if the change that was found is not the whole difference between the ends."""
     if share is None or found == ends or _WHOLE[0] <= share <= _WHOLE[1]:
         return ""
@@ -138,7 +218,7 @@ def share_sentence(share: float | None, *, ends: tuple[str, str], found: tuple[s
     return f" That is {part} of the difference between the ends; bisect {' and '.join(rest)} for the rest."
 
 
-def unchanged_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
+def describe_unchanged(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
     """That nothing changed, or nothing that counts."""
     between = f"between {ends[0]} and {ends[1]}"
     if shift.comparison is None:
@@ -147,34 +227,34 @@ def unchanged_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple
         return f"{subject} did not change {between}: the values are identical with {counted(seeds, 'seed')}."
     text = (
         f"{subject} did not change by more than {numbers.percent(tolerance, sign=False)} {between}:"
-        f" {measured(shift)} with {counted(seeds, 'seed')}."
+        f" {describe_shift(shift)} with {counted(seeds, 'seed')}."
     )
     if shift.bounds is not None and not shift.bounds[0] <= 0 <= shift.bounds[1]:
         text += " There is a smaller change: use a smaller tolerance to find it."
     return text
 
 
-def undecided_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
+def describe_undecided(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
     """That the ends cannot be told apart, nor be called equal."""
     return (
         f"It cannot be told whether {subject} changed by more than {numbers.percent(tolerance, sign=False)} between"
-        f" {ends[0]} and {ends[1]}: {measured(shift)} with {counted(seeds, 'seed')}."
+        f" {ends[0]} and {ends[1]}: {describe_shift(shift)} with {counted(seeds, 'seed')}."
         f" Use more seeds, such as {given('max_seeds', 2 * seeds)}, or another tolerance."
     )
 
 
-def left_out_sentence(count: int) -> str:
+def describe_left_out(count: int) -> str:
     """That some times were taken on a busy machine."""
     were = "time was" if count == 1 else "times were"
     return f"{count} {were} left out: other programs used the CPUs."
 
 
-def skipped_sentence(unusable: Mapping[str, str]) -> str:
+def describe_skipped(unusable: Mapping[str, str]) -> str:
     """The versions that could not be used, with the reasons."""
     return " ".join(f"{name} was skipped: {reason.rstrip('.')}." for name, reason in unusable.items())
 
 
-def listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     """The names; of many only the first ones, and how many others there are."""
     if len(names) > _FEW + 1:
         return f"{', '.join(names[:_FEW])} and {len(names) - _FEW} others"
@@ -186,7 +266,7 @@ def render_markdown(found: Bisection) -> str:
     lines = [escape(found.answer), ""]
     lines += [escape(f"- {name} was skipped: {reason}") for name, reason in found.unusable.items()]
     lines += [""] if found.unusable else []
-    rows = [[escape(cell) for cell in row(number, step)] for number, step in enumerate(found.steps, 1)]
+    rows = [[escape(cell) for cell in make_row(number, step)] for number, step in enumerate(found.steps, 1)]
     lines += [markdown_table(COLUMNS, rows)]
     tolerance = numbers.percent(found.tolerance, sign=False)
     lines += [f"Tolerance {tolerance}; the chance of a wrong version is at most {found.alpha:g}.", ""]
