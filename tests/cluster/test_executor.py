@@ -313,7 +313,7 @@ def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
 
 def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(shell, cluster, tmp_path):
     (tmp_path / "elsewhere.py").write_text(
-        "from boosters_eval.cluster import calls as i\ni._host = lambda: 'elsewhere'\n"
+        "from boosters_eval.cluster import calls as i\ni.identify_host = lambda: 'elsewhere'\n"
     )
     cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
     plan = plan_of(shell, {"x": with_two_workers(tmp_path, "echo 1")}, seeds=range(4), alone=True)

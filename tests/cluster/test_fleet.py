@@ -67,7 +67,7 @@ def test_each_node_runs_one_cell_and_has_one_behind_it():
 def test_worker_with_many_threads_runs_as_many_cells_as_fit():
     fleet, wanted = fleet_of("a", works(9, n_threads=2), threads=4, widest=2)
     assert seeds(place_all(fleet, wanted)) == [0, 1, 2]
-    assert fleet.slots() == 2
+    assert [node.slots for node in fleet.nodes.values()] == [2]
 
 
 @pytest.mark.parametrize(("hosts", "running"), [("aa", 1), ("ab", 2)])

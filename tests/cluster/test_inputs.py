@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import boosters_eval
 from boosters_eval import ConfigError
 from boosters_eval.cluster.calls import introduce
-from boosters_eval.cluster.link import scheduler_address
-from boosters_eval.cluster.messages import Item, Manifest, Question
+from boosters_eval.cluster.link import find_scheduler
+from boosters_eval.cluster.messages import Item, Manifest, Parcels, Question, resolve_inside
 from boosters_eval.cluster.node import KEPT_S, Store
-from boosters_eval.cluster.parcels import Parcels, inside
 
 
 def folder_of(root, files):
@@ -38,7 +37,7 @@ def test_folder_arrives_as_it_left(tmp_path_factory, files, chunk):
     source.mkdir(exist_ok=True)
     parcel, store = Parcels().of(str(source)), Store(tmp_path / "store")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("boosters_eval.cluster.parcels.CHUNK", chunk)
+        patch.setattr("boosters_eval.cluster.messages.CHUNK", chunk)
         assert store.find(parcel.digest) is None
         assert sent(parcel, store) == ""
     found = store.find(parcel.digest)
@@ -107,7 +106,7 @@ def test_digest_is_taken_once_and_again_after_a_change(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x"])
 def test_path_that_leads_out_of_its_folder_is_refused(tmp_path, path):
     with pytest.raises(ValueError, match="is not inside of its folder"):
-        inside(tmp_path, path)
+        resolve_inside(tmp_path, path)
     manifest = Manifest(name="x", folder=True, items=(Item(path=path, size=1, digest="1"),))
     with pytest.raises(ValueError, match="is not inside of its folder"):
         Store(tmp_path).complete("d", manifest)
@@ -149,26 +148,26 @@ def test_node_must_have_the_files_of_the_user(tmp_path):
 )
 def test_address_that_no_scheduler_can_have_is_refused(address):
     with pytest.raises(ConfigError, match=f"such as tcp://host:8786\\. Got '{address}' instead"):
-        scheduler_address(address, None, None)
+        find_scheduler(address, None, None)
 
 
 @pytest.mark.parametrize("configured", ["", 8786, True, ["tcp://host:8786"]])
 def test_address_of_the_configuration_is_named_as_such(configured):
     sentence = "The 'scheduler-address' of dask's configuration must be that of a dask scheduler, such as"
     with dask_config.set({"scheduler-address": configured}), pytest.raises(ConfigError) as caught:
-        scheduler_address(None, None, None)
+        find_scheduler(None, None, None)
     assert str(caught.value) == f"{sentence} tcp://host:8786. Got {configured!r} instead."
 
 
 def test_scheduler_file_that_is_deeper_than_any_is_refused(tmp_path):
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(ConfigError, match="is not one that a dask scheduler writes"):
-        scheduler_address(None, tmp_path / "deep.json", None)
+        find_scheduler(None, tmp_path / "deep.json", None)
 
 
 @pytest.mark.parametrize("address", ["tcp://host:8786", "tls://1.2.3.4:1", "host:8786", "tcp://[::1]:8786"])
 def test_address_of_a_scheduler_is_taken(address):
-    assert scheduler_address(address, None, None) == address
+    assert find_scheduler(address, None, None) == address
 
 
 def test_store_that_cannot_be_used_is_told(tmp_path):

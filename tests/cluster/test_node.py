@@ -15,10 +15,8 @@ from boosters_eval.cluster import calls
 from boosters_eval.cluster import node as nodes
 from boosters_eval.cluster.calls import introduce
 from boosters_eval.cluster.executor import CellRequests
-from boosters_eval.cluster.messages import CellReply, Introduction, Order, Post
-from boosters_eval.cluster.names import lease_key, task_key
+from boosters_eval.cluster.messages import CellReply, Introduction, Order, Parcels, Post, name_lease, name_task
 from boosters_eval.cluster.node import Node
-from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.engine import warm
 from dask_clusters import until
 from shells import plan_of
@@ -61,7 +59,7 @@ def node(tmp_path):
 def requests_of(shell, scripts, seeds=(1,), limits=Limits(), **fields):  # noqa: B008 (frozen)
     plan = plan_of(shell, scripts, targets=("sh",), seeds=seeds, **fields)
     works = [Work(cell, limits=limits) for cell in plan.cells]
-    packed = CellRequests(works, boosters_eval.__version__, Parcels())
+    packed = CellRequests(works, Parcels())
     return packed, [Order.model_validate_json(packed.order(work)) for work in works]
 
 
@@ -170,7 +168,7 @@ def test_node_that_never_gets_a_cell_goes_away(shell, tmp_path, monkeypatch):
 def test_node_that_a_program_holds_stays_there_when_it_rests(shell, node, monkeypatch):
     monkeypatch.setattr(nodes, "_IDLE", 0.3)
     packed, (order,) = requests_of(shell, {"x": "echo 1"})
-    node.transition(lease_key("session", node._worker.address) + "1", "executing", "memory")
+    node.transition(name_lease("session", node._worker.address) + "1", "executing", "memory")
     node.store.receive("half", "a", 0, b"1")
     run_in_time(node, packed, order)
     until(lambda: not warm._kept.in_use, "its rest")
@@ -182,7 +180,7 @@ def test_node_that_a_program_holds_stays_there_when_it_rests(shell, node, monkey
 
 def test_node_that_is_met_anew_knows_that_its_program_holds_it(tmp_path):
     worker = LoneWorker(tmp_path)
-    worker.state.tasks = {lease_key("session", worker.address) + "1": None}
+    worker.state.tasks = {name_lease("session", worker.address) + "1": None}
     made = Node("session", str(tmp_path))
     apart(worker.plugin_add(made, made.name))
     assert made._leased
@@ -194,7 +192,7 @@ def test_cell_that_was_taken_back_before_it_began_never_begins(shell, node, tmp_
     node.begin(packed.question, ONE)
     worker = node._worker
     states = {1: "executing", 2: "ready", 3: "memory"}
-    worker.state.tasks = {task_key("session", number): SimpleNamespace(state=states[number]) for number in states}
+    worker.state.tasks = {name_task("session", number): SimpleNamespace(state=states[number]) for number in states}
     del worker.plugins[node.name]  # it has parted, and is met anew before the task begins
     assert apart(calls.recall("session", "1 2 3 4", dask_worker=worker)) == "2 4"
     worker.plugins[node.name] = node

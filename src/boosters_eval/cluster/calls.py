@@ -1,4 +1,8 @@
-"""What the program calls on a worker. All take and give text, and never raise: an error would travel pickled."""
+"""What the program calls on a worker.
+
+All of it takes and gives text, and never raises: an error would travel pickled. Where the answer is what went wrong, ''
+means that nothing did.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import get_worker
 
-from boosters_eval.cluster.messages import FORGOTTEN, CellReply, Introduction, Manifest, Order, Post, Question
-from boosters_eval.cluster.names import plugin_name, task_key
+from boosters_eval.cluster.messages import (
+    CHUNK,
+    FORGOTTEN,
+    CellReply,
+    Introduction,
+    Manifest,
+    Order,
+    Post,
+    Question,
+    hash_file,
+    name_plugin,
+    name_task,
+    resolve_inside,
+)
 from boosters_eval.cluster.node import Node
-from boosters_eval.cluster.parcels import CHUNK, digest_of, inside
 from boosters_eval.core.machine import MachineInfo, available_cpus
 from boosters_eval.core.modules import at_address
 from boosters_eval.core.version import __version__
@@ -31,43 +46,35 @@ if TYPE_CHECKING:
 
 def introduce(question: str) -> Introduction:
     """Who this node is, and why it cannot run the plan, if it cannot."""
-    version = str(json.loads(question).get("version"))
+    version, python = str(json.loads(question).get("version")), platform.python_version()
+    machine: dict[str, Any] = {}
+    host, cpus = "", list[int]()
     if version != __version__:  # whose questions may be others
-        return _refusal(f"the plan is of boosters-eval {version}, the node has {__version__}")
-    try:
-        return _introduced(Question.model_validate_json(question))
-    except Exception as error:  # noqa: BLE001 (told to the program as text)
-        return _refusal(f"it cannot say what it has: {type(error).__name__}: {error}")
-
-
-def _introduced(question: Question) -> Introduction:
-    faults = [fault for path, digest in question.files.items() if (fault := _file_fault(path, digest))]
-    faults += [fault for lane in question.lanes if (fault := _lane_fault(lane))]
+        faults = [f"the plan is of boosters-eval {version}, the node has {__version__}"]
+    else:
+        try:
+            asked = Question.model_validate_json(question)
+            checks = (*(_check_file(*file) for file in asked.files.items()), *map(_check_lane, asked.lanes))
+            faults = [fault for fault in dict.fromkeys(checks) if fault]
+            machine = MachineInfo.collect(device=asked.device).model_dump(mode="json")
+            host, cpus = identify_host(), available_cpus()
+        except Exception as error:  # noqa: BLE001 (told to the program as text)
+            faults = [f"it cannot say what it has: {type(error).__name__}: {error}"]
     return Introduction(
-        version=__version__,
-        python=platform.python_version(),
-        machine=MachineInfo.collect(device=question.device).model_dump(mode="json"),
-        host=_host(),
-        cpus=tuple(available_cpus()),
-        faults=tuple(dict.fromkeys(faults)),
+        version=__version__, python=python, machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults)
     )
 
 
-def _refusal(fault: str) -> Introduction:
-    version, python = __version__, platform.python_version()
-    return Introduction(version=version, python=python, machine={}, host="", cpus=(), faults=(fault,))
-
-
-def _file_fault(path: str, digest: str) -> str:
+def _check_file(path: str, digest: str) -> str:
     try:
-        same = digest_of(Path(path)) == digest
+        same = hash_file(Path(path)) == digest
     except OSError:
         return f"the plan uses {path}, which the node does not have"
     return "" if same else f"the node's {path} is not that of the plan"
 
 
-def _lane_fault(wanted: WantedLane) -> str:
-    target, planned = wanted.target, _shown(wanted.target.build)
+def _check_lane(wanted: WantedLane) -> str:
+    target, planned = wanted.target, _show_build(wanted.target.build)
     gone = next((folder for folder in wanted.first if not Path(folder).is_dir()), None)
     if gone is not None:
         return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
@@ -79,14 +86,14 @@ def _lane_fault(wanted: WantedLane) -> str:
         found = workload.target(target.name).build
     except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)
         return f"the plan has {target} {planned}, the node has none: {type(error).__name__}: {error}"
-    return "" if found == target.build else f"the plan has {target} {planned}, the node {_shown(found)}"
+    return "" if found == target.build else f"the plan has {target} {planned}, the node {_show_build(found)}"
 
 
-def _shown(build: Build) -> str:
+def _show_build(build: Build) -> str:
     return f"{build.version} ({build.digest})"
 
 
-def _host() -> str:
+def identify_host() -> str:
     """Equal for all processes on one machine, in containers too."""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
@@ -99,7 +106,7 @@ _RECALLED: set[str] = set()  # the tasks that were taken back; they are few, and
 
 
 def _node(worker: Any, session: str) -> Node | None:
-    found: Node | None = worker.plugins.get(plugin_name(session))
+    found: Node | None = worker.plugins.get(name_plugin(session))
     return found
 
 
@@ -108,7 +115,7 @@ async def meet(session: str, question: str, *, dask_worker: Any) -> str:
     answer = await asyncio.to_thread(introduce, question)
     if not answer.faults and _node(dask_worker, session) is None:
         try:
-            node = await asyncio.to_thread(_made, session, dask_worker.local_directory)
+            node = await asyncio.to_thread(Node, session, dask_worker.local_directory)
         except OSError as error:
             fault = f"it cannot write to its folder {dask_worker.local_directory}: {error.strerror}"
             return answer.replace(faults=(fault,)).model_dump_json()
@@ -119,24 +126,18 @@ async def meet(session: str, question: str, *, dask_worker: Any) -> str:
     return answer.model_dump_json()
 
 
-def _made(session: str, folder: str) -> Node:
-    node = Node(session, folder)
-    node.store.clean()
-    return node
-
-
 async def take_post(session: str, question: str, post: str, *, dask_worker: Any) -> str:
-    """Get ready for cells. What is wrong, or ''."""
+    """Get ready for cells."""
     node = _node(dask_worker, session)
     if node is None:
         return FORGOTTEN
-    return await _tried(node.begin, Question.model_validate_json(question), Post.model_validate_json(post))
+    return await _attempt(node.begin, Question.model_validate_json(question), Post.model_validate_json(post))
 
 
 async def run_cell(session: str, number: int, order: str) -> str:
     """A task: one cell."""
     node = _node(get_worker(), session)
-    if node is None or task_key(session, number) in _RECALLED:
+    if node is None or name_task(session, number) in _RECALLED:
         text = FORGOTTEN if node is None else "the cell was taken back"
         return CellReply(kind="unready", text=text).model_dump_json()
     return (await node.run(Order.model_validate_json(order))).model_dump_json()
@@ -145,9 +146,9 @@ async def run_cell(session: str, number: int, order: str) -> str:
 async def recall(session: str, numbers: str, *, dask_worker: Any) -> str:
     """Take cells back: the numbers of those that have not begun, and now never will."""
     tasks = dask_worker.state.tasks
-    found = {number: tasks.get(task_key(session, number)) for number in numbers.split()}
+    found = {number: tasks.get(name_task(session, number)) for number in numbers.split()}
     waiting = [number for number, task in found.items() if task is None or task.state not in _BEGUN]
-    _RECALLED.update(task_key(session, number) for number in waiting)
+    _RECALLED.update(name_task(session, number) for number in waiting)
     return " ".join(waiting)
 
 
@@ -157,19 +158,18 @@ def lease() -> bool:
 
 
 async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:
-    """Whether the node has an input."""
     node = _node(dask_worker, session)
     return node is not None and await asyncio.to_thread(node.store.find, digest) is not None
 
 
 async def receive(session: str, digest: str, path: str, offset: int, data: bytes, *, dask_worker: Any) -> str:
-    """A piece of an input. What is wrong, or ''."""
+    """A piece of an input."""
     node = _node(dask_worker, session)
-    return FORGOTTEN if node is None else await _tried(node.receive, digest, path, offset, data)
+    return FORGOTTEN if node is None else await _attempt(node.receive, digest, path, offset, data)
 
 
 async def complete(session: str, digest: str, manifest: str, *, dask_worker: Any) -> str:
-    """The end of an input. What is wrong, or ''."""
+    """The end of an input."""
     node = _node(dask_worker, session)
     if node is None:
         return FORGOTTEN
@@ -183,7 +183,7 @@ async def fetch(session: str, path: str, offset: int, *, dask_worker: Any) -> by
         return None
 
     def read() -> bytes | None:
-        with contextlib.suppress(OSError, ValueError), inside(node.scratch, path).open("rb") as file:
+        with contextlib.suppress(OSError, ValueError), resolve_inside(node.scratch, path).open("rb") as file:
             file.seek(offset)
             return file.read(CHUNK)
         return None
@@ -195,11 +195,10 @@ async def clear(session: str, path: str, *, dask_worker: Any) -> None:
     """Remove what a cell has written, once the program has it."""
     node = _node(dask_worker, session)
     if node is not None and path:
-        await asyncio.to_thread(shutil.rmtree, inside(node.scratch, path), ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, resolve_inside(node.scratch, path), ignore_errors=True)
 
 
 async def stop(session: str, *, dask_worker: Any) -> None:
-    """Stop the running cells."""
     node = _node(dask_worker, session)
     if node is not None:
         await asyncio.to_thread(node.stop)
@@ -212,7 +211,7 @@ async def leave(session: str, *, dask_worker: Any) -> None:
         await node.part()
 
 
-async def _tried(act: Callable[..., None], *arguments: Any) -> str:
+async def _attempt(act: Callable[..., None], *arguments: Any) -> str:
     try:
         await asyncio.to_thread(act, *arguments)
     except Exception as error:  # noqa: BLE001 (told to the program as text)

@@ -11,9 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.cluster.fleet import Fleet
-from boosters_eval.cluster.messages import FORGOTTEN, Input, Order, Question, WantedLane
-from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Recalled, Sent
-from boosters_eval.cluster.parcels import Parcels, digest_of
+from boosters_eval.cluster.messages import (
+    FORGOTTEN,
+    Answered,
+    Input,
+    Left,
+    Members,
+    Met,
+    Order,
+    Parcels,
+    Posted,
+    Question,
+    Recalled,
+    Sent,
+    WantedLane,
+    hash_file,
+)
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError, UnsupportedError
 from boosters_eval.core.terms import the
 from boosters_eval.core.version import __version__
@@ -28,9 +41,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.cluster.fleet import KnownNode, PlacedCell
     from boosters_eval.cluster.link import Link
-    from boosters_eval.cluster.messages import CellReply, Introduction
-    from boosters_eval.cluster.news import ClusterNews
-    from boosters_eval.cluster.parcels import Parcel
+    from boosters_eval.cluster.messages import CellReply, ClusterNews, Introduction, Parcel
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.cell import Cell, Lane
     from boosters_eval.engine.executor import Work
@@ -40,8 +51,11 @@ if TYPE_CHECKING:
 class CellRequests:
     """The inputs of a run's cells, and what nodes are asked about."""
 
-    def __init__(self, works: Sequence[Work], version: str, parcels: Parcels) -> None:
-        _refuse_bound(works)
+    def __init__(self, works: Sequence[Work], parcels: Parcels) -> None:
+        for work in works:
+            reason = WORKLOADS[work.cell.spec.workload].bound_here(work.cell, work.inputs)
+            if reason is not None:
+                raise UnsupportedError(f"{work.cell} cannot run on the nodes of a cluster: {reason}.")
         wanted = identities(works)
         self._lanes: dict[Lane, int] = {lane: number for number, lane in enumerate(wanted)}
         self.widest = max((work.cell.spec.n_threads for work in works), default=1)
@@ -52,13 +66,13 @@ class CellRequests:
         for work in works:
             self._pack(work, parcels)
         texts = {text for work in works for text in (*work.cell.lane.preload, *work.inputs.values())}
-        files = {file for text in texts for file in _files_in(_parsed(text))}
+        files = {file for text in texts for file in _files_in(_parse(text))}
         files |= {file for found in wanted.values() for file in _files_in([found.address, found.workload])}
         self.question = Question(
             run=secrets.token_hex(8),
-            version=version,
+            version=__version__,
             lanes=tuple(WantedLane.of(lane, identity) for lane, identity in wanted.items()),
-            files={file: digest_of(Path(file)) for file in sorted(files)},
+            files={file: hash_file(Path(file)) for file in sorted(files)},
             timeout_s=longest_timeout(works),
             device=any(work.cell.spec.uses_device for work in works),
         )
@@ -103,14 +117,7 @@ class CellRequests:
         ).model_dump_json()
 
 
-def _refuse_bound(works: Sequence[Work]) -> None:
-    for work in works:
-        reason = WORKLOADS[work.cell.spec.workload].bound_here(work.cell, work.inputs)
-        if reason is not None:
-            raise UnsupportedError(f"{work.cell} cannot run on the nodes of a cluster: {reason}.")
-
-
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """What is written in JSON: the addresses of the user's metrics and steps are."""
     try:
         return json.loads(text) if text[:1] in "{[" else None
@@ -160,7 +167,8 @@ class DaskExecutor(Executor):
         patience: float = 60.0,
     ) -> None:
         super().__init__(jobs)
-        named = [name for name, value in _places(address, scheduler_file, workers, client).items() if value is not None]
+        places = {"address": address, "scheduler_file": scheduler_file, "workers": workers, "client": client}
+        named = [name for name, value in places.items() if value is not None]
         if len(named) > 1:
             raise ConfigError(f"The '{named[0]}' and '{named[1]}' parameters exclude each other: name one cluster.")
         if workers is not None and (not isinstance(workers, int) or workers < 1):
@@ -170,9 +178,7 @@ class DaskExecutor(Executor):
         self._parcels = Parcels()
         self._fleet = Fleet()
         self._machines: dict[str, MachineInfo] = {}
-        link = _linked(
-            address=address, scheduler_file=scheduler_file, client=client, workers=workers, jobs=jobs, security=security
-        )
+        link = _connect(**places, jobs=jobs, security=security)
         self._link: Link | None = link
         self.jobs = max(1, link.threads)
         self.local = link.is_of_this_machine
@@ -211,13 +217,7 @@ class DaskExecutor(Executor):
                 self._fleet.begin(())
 
 
-def _places(
-    address: str | None, scheduler_file: str | Path | None, workers: int | None, client: Any
-) -> dict[str, object]:
-    return {"address": address, "scheduler_file": scheduler_file, "workers": workers, "client": client}
-
-
-def _linked(**where: Any) -> Link:
+def _connect(**where: Any) -> Link:
     try:
         from boosters_eval.cluster.link import Link  # noqa: PLC0415 (an extra, and slow to import)
     except ModuleNotFoundError as error:
@@ -241,11 +241,8 @@ class _Run:
         machines: dict[str, MachineInfo],
         patience: float,
     ) -> None:
-        self._link = link
-        self._fleet = fleet
-        self._machines = machines
-        self._patience = patience
-        self._requests = CellRequests(works, __version__, parcels)
+        self._link, self._fleet, self._machines, self._patience = link, fleet, machines, patience
+        self._requests = CellRequests(works, parcels)
         self._question = self._requests.question.model_dump_json()
         self._warned = False
         self._first_hosts: dict[str, str] = {}  # of the outcomes, by the digest of their machine
@@ -261,7 +258,11 @@ class _Run:
         """Start cells and hear of them, until each has an outcome."""
         while self._fleet.waiting or self._fleet.in_flight():
             self._dispatch(started)
-            yield from self._hear(self._next_news())
+            try:
+                news = self._link.news.get(timeout=_WAKE)
+            except queue.Empty:
+                news = None
+            yield from self._hear(news)
             self._check()
 
     def _dispatch(self, started: Callable[[Cell, str], None]) -> None:
@@ -279,19 +280,14 @@ class _Run:
         order, folders = self._requests.order(placed.work), self._requests.folders(placed.work)
         self._link.begin(self._link.carry(placed.number, placed.address, order, folders), placed.number)
 
-    def _next_news(self) -> ClusterNews | None:
-        try:
-            return self._link.news.get(timeout=_WAKE)
-        except queue.Empty:
-            return None
-
     def _hear(self, news: ClusterNews | None) -> Iterator[Outcome | Failure]:
         match news:
             case Members(threads, held):
                 self._meet(self._fleet.joined(threads))
                 for address in self._fleet.absent(threads):
                     yield from self._lost(address)
-                self._hold(held)
+                for node in [] if held is None else self._fleet.hold(held):  # take back what has not begun
+                    self._link.begin(self._link.recall(node.address, [placed.number for placed in node.cells]))
                 self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
             case Recalled(address, numbers):
                 self._link.give_up(self._fleet.recalled(address, numbers))
@@ -317,11 +313,6 @@ class _Run:
         """Whether it has not answered for long, although it is there."""
         return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
 
-    def _hold(self, held: frozenset[str] | None) -> None:
-        """Take back from workers that dask holds back what they have not begun."""
-        for node in [] if held is None else self._fleet.hold(held):
-            self._link.begin(self._link.recall(node.address, [placed.number for placed in node.cells]))
-
     def _judge(self, address: str, told: Introduction | str | None) -> None:
         node = self._fleet.nodes.get(address)
         if node is None or told is None:  # it has left, or is leaving
@@ -329,12 +320,9 @@ class _Run:
         if isinstance(told, str) or told.faults:
             self._refuse(node, told if isinstance(told, str) else "; ".join(told.faults))
             return
-        post = self._fleet.posted(node, told, self._requests.widest)
-        self._warn_of_threads(node)
-        self._link.begin(self._link.post(address, self._question, post))
-
-    def _warn_of_threads(self, node: KnownNode) -> None:
         wide = self._requests.widest
+        post = self._fleet.posted(node, told, wide)
+        self._link.begin(self._link.post(address, self._question, post))
         if node.threads < wide and not self._requests.alone and not self._warned:
             self._warned = True
             text = f"Cells use {wide} threads, but the worker {node.address} has {node.threads}: they share its CPUs."

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from boosters_eval.cluster.messages import Post
+from boosters_eval.core.machine import MachineInfo
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
     from boosters_eval.cluster.messages import Introduction
-    from boosters_eval.core.machine import MachineInfo
     from boosters_eval.core.repeat import Repeat
     from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.executor import Work
@@ -126,7 +126,7 @@ class Fleet:
         """
         if node.post is not None and node.cells:
             return node.post
-        node.host, node.machine = told.host, told.machine_info()
+        node.host, node.machine = told.host, MachineInfo.model_validate(told.machine)
         node.slots = max(1, node.threads // widest)
         taken = {
             cpu
@@ -140,12 +140,7 @@ class Fleet:
         return node.post
 
     def usable(self) -> list[KnownNode]:
-        """The nodes that run cells."""
         return [node for node in self.nodes.values() if node.usable]
-
-    def slots(self) -> int:
-        """How many cells run at a time."""
-        return sum(node.slots for node in self.usable())
 
     def in_flight(self) -> int:
         """How many cells nodes have."""
@@ -164,15 +159,11 @@ class Fleet:
             if index is not None:
                 work = self.waiting[index]
                 del self.waiting[index]
-                self._pin(node, work)
+                if work.cell.spec.alone:  # times are compared within one machine: those of a repeat stay together
+                    self._hosts[work.cell.repeat] = node.host
+                    self._unplaced[work.cell.repeat] -= 1
                 return self._place(node, work)
         return None
-
-    def _pin(self, node: KnownNode, work: Work) -> None:
-        """Times are compared within one machine: the cells of a repeat that are timed stay on that of the first."""
-        if work.cell.spec.alone:
-            self._hosts[work.cell.repeat] = node.host
-            self._unplaced[work.cell.repeat] -= 1
 
     def _belongs(self, work: Work, node: KnownNode) -> bool:
         if work.cell.spec.alone:
@@ -217,7 +208,7 @@ class Fleet:
         return None
 
     def _idle(self) -> list[KnownNode]:
-        """The nodes with a free slot when no cell is left that was not sent to some node."""
+        """The nodes with a free slot, once every cell was sent to some node."""
         if self.waiting:
             return []
         return [node for node in self.usable() if len(node.cells) < node.slots and not self._alone[node.host]]
@@ -225,9 +216,6 @@ class Fleet:
     def _behind(self) -> Iterator[PlacedCell]:
         for node in self.nodes.values():
             yield from (placed for placed in node.cells[node.slots :] if not placed.started)
-
-    def _behind_works(self) -> Iterator[Work]:
-        return (placed.work for placed in self._behind())
 
     def _place(self, node: KnownNode, work: Work) -> PlacedCell:
         self._numbers += 1
@@ -249,13 +237,12 @@ class Fleet:
         for node in self.usable() if self.waiting else self._idle():
             if len(node.cells) > node.slots or node.coming or self._alone[node.host]:
                 continue
-            following = (work for _, work in self._candidates(node)) if self.waiting else self._behind_works()
-            work = next(following, None)
-            if work is not None:
-                for digest in wanted[work.cell.key]:
-                    if digest not in node.inputs:
-                        node.coming.add(digest)
-                        yield node, digest
+            behind = ((0, placed.work) for placed in self._behind())
+            _, work = next(self._candidates(node) if self.waiting else behind, (0, None))
+            for digest in () if work is None else wanted[work.cell.key]:
+                if digest not in node.inputs:
+                    node.coming.add(digest)
+                    yield node, digest
 
     def _choice(self, node: KnownNode, wanted: Mapping[str, Iterable[str]]) -> int | None:
         suspicious = any(self.suspect(placed.work) for placed in node.cells)
@@ -293,12 +280,11 @@ class Fleet:
         return placed
 
     def node_of(self, number: int) -> KnownNode | None:
-        """The node that has a cell."""
         placed = self._placed.get(number)
         return None if placed is None else self.nodes[placed.address]
 
     def again(self, works: Iterable[Work]) -> None:
-        """These cells run before all others."""
+        """Run these cells before all others."""
         found = list(works)
         self.waiting.extendleft(reversed(found))
         self._unplaced.update(work.cell.repeat for work in found if work.cell.spec.alone)

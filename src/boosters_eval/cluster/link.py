@@ -22,20 +22,28 @@ import dask
 from distributed import Client, LocalCluster, Security
 
 from boosters_eval.cluster import calls
-from boosters_eval.cluster.messages import CellReply, Introduction
-from boosters_eval.cluster.names import lease_key, task_key
-from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Recalled, Sent
-from boosters_eval.cluster.parcels import inside
+from boosters_eval.cluster.messages import (
+    Answered,
+    CellReply,
+    Introduction,
+    Left,
+    Members,
+    Met,
+    Posted,
+    Recalled,
+    Sent,
+    name_lease,
+    name_task,
+    resolve_inside,
+)
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import read_text, write_atomically
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
 
-    from boosters_eval.cluster.messages import Post
-    from boosters_eval.cluster.news import ClusterNews
-    from boosters_eval.cluster.parcels import Parcel
+    from boosters_eval.cluster.messages import ClusterNews, Parcel, Post
 
 
 _LAST_PORT = 65535
@@ -46,7 +54,7 @@ _CERTIFICATES = (
 )
 
 
-def scheduler_address(address: str | None, scheduler_file: str | Path | None, client: Any) -> str | None:
+def find_scheduler(address: str | None, scheduler_file: str | Path | None, client: Any) -> str | None:
     """Where the scheduler is, as the user or dask's own configuration names it; None: nowhere yet."""
     if client is not None:
         return str(client.scheduler.address)
@@ -62,17 +70,14 @@ def scheduler_address(address: str | None, scheduler_file: str | Path | None, cl
         if not _looks_right(address):
             raise ConfigError(f"The scheduler file {path} has no address of a dask scheduler, but '{address}'.")
     if address is not None:
-        return _checked(address, the("address"))
-    configured = dask.config.get("scheduler-address", None)
-    return None if configured is None else _checked(configured, "The 'scheduler-address' of dask's configuration")
-
-
-def _checked(address: object, source: str) -> str:
-    if not isinstance(address, str) or not _looks_right(address):
-        raise ConfigError(
-            f"{source} must be that of a dask scheduler, such as tcp://host:8786. Got {address!r} instead."
-        )
-    return address
+        source, given = the("address"), address
+    else:
+        source, given = "The 'scheduler-address' of dask's configuration", dask.config.get("scheduler-address", None)
+        if given is None:
+            return None
+    if not isinstance(given, str) or not _looks_right(given):
+        raise ConfigError(f"{source} must be that of a dask scheduler, such as tcp://host:8786. Got {given!r} instead.")
+    return given
 
 
 def check_certificates(address: str, security: Any) -> None:
@@ -96,25 +101,14 @@ def _looks_right(address: str) -> bool:
     return known and bool(host) and port.isdecimal() and len(port) <= len(str(_LAST_PORT)) and int(port) <= _LAST_PORT
 
 
-class QuietLoggers:
-    """Dask's loggers say little that a user can act on; what matters is told in a sentence of ours."""
-
-    def __init__(self) -> None:
-        self._before = {name: logging.getLogger(name).level for name in self._names()}
-        for name in self._before:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-    @staticmethod
-    def _names() -> Iterator[str]:
-        yield "distributed"
-        for name, item in logging.Logger.manager.loggerDict.items():
-            if name.startswith("distributed.") and isinstance(item, logging.Logger) and item.level:
-                yield name
-
-    def end(self) -> None:
-        """Let them speak again."""
-        for name, level in self._before.items():
-            logging.getLogger(name).setLevel(level)
+def silence_loggers() -> dict[logging.Logger, int]:
+    """Dask's loggers say little that a user can act on; what matters we say in a sentence. Returns their levels."""
+    every = [item for item in logging.Logger.manager.loggerDict.values() if isinstance(item, logging.Logger)]
+    speaking = [item for item in every if item.name.startswith("distributed.") and item.level]
+    levels = {item: item.level for item in (logging.getLogger("distributed"), *speaking)}
+    for item in levels:
+        item.setLevel(logging.CRITICAL + 1)
+    return levels
 
 
 CONNECT_S = 10.0  # seconds within which a scheduler must answer
@@ -146,13 +140,13 @@ class Link:
         self._tasks: set[asyncio.Task[None]] = set()
         self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
         self._leases: dict[str, Any] = {}  # by the address of the node
-        self._quiet = QuietLoggers()
+        self._levels = silence_loggers()
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(lambda *_: None)  # of dask's own tasks; what matters is news
         self._thread = threading.Thread(target=self._turn, name="boosters-eval-dask", daemon=True)
         self._thread.start()
         try:
-            where = None if workers is not None else scheduler_address(address, scheduler_file, client)
+            where = None if workers is not None else find_scheduler(address, scheduler_file, client)
             self._call(self._connect(where, workers or jobs, security or getattr(client, "security", None)))
         except BaseException:
             self.close()
@@ -171,13 +165,11 @@ class Link:
         )
         try:
             await client
-        except (ImportError, TypeError, ValueError) as error:  # a protocol that dask cannot use here
+        except (ImportError, TypeError, ValueError, OSError) as error:
             with contextlib.suppress(Exception):
                 await client.close(timeout=1)
-            raise ConfigError(f"The address {address} cannot be used: {_first_line(error)}.") from None
-        except (OSError, TimeoutError):
-            with contextlib.suppress(Exception):
-                await client.close(timeout=1)
+            if not isinstance(error, OSError):  # a protocol that dask cannot use here
+                raise ConfigError(f"The address {address} cannot be used: {_first_line(error)}.") from None
             also = ", with certificates that fit yours" if str(address).startswith(ENCRYPTED) else ""
             raise RunError(
                 f"No dask scheduler answers at {address} within {CONNECT_S:g} s: check the address, and that it runs"
@@ -217,8 +209,12 @@ class Link:
     def begin(self, work: Coroutine[Any, Any, None], number: int | None = None) -> None:
         """Do something on the loop, for the cell of this number; what comes of it is news."""
 
+        async def survive() -> None:
+            with contextlib.suppress(Exception):  # a lost worker or scheduler, which is news by itself
+                await work
+
         def start() -> None:
-            task = self._loop.create_task(self._survived(work))
+            task = self._loop.create_task(survive())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             task.add_done_callback(lambda _: work.close())  # of one that was given up before it began
@@ -228,11 +224,6 @@ class Link:
 
         self._loop.call_soon_threadsafe(start)
 
-    async def _survived(self, work: Coroutine[Any, Any, None]) -> None:
-        """An error here means a lost worker or scheduler, which is news by itself."""
-        with contextlib.suppress(Exception):
-            await work
-
     def close(self) -> None:
         """Leave the cluster as it was, and end the one that was started here."""
         with contextlib.suppress(Exception):
@@ -241,7 +232,8 @@ class Link:
         self._thread.join(_CLOSE_S)
         if not self._thread.is_alive():
             self._loop.close()
-        self._quiet.end()
+        for logger, level in self._levels.items():
+            logger.setLevel(level)
 
     async def _leave(self) -> None:
         tasks = list(self._tasks)
@@ -331,7 +323,7 @@ class Link:
         if address not in self._leases:
             self._leases[address] = self._client.submit(
                 calls.lease,
-                key=lease_key(self.session, address) + secrets.token_hex(6),
+                key=name_lease(self.session, address) + secrets.token_hex(6),
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
@@ -384,7 +376,7 @@ class Link:
             self.session,
             number,
             order,
-            key=task_key(self.session, number),
+            key=name_task(self.session, number),
             workers=[address],
             allow_other_workers=False,
             pure=False,
@@ -413,7 +405,7 @@ class Link:
                 if hashlib.sha256(content).hexdigest() != item.digest:
                     raise RuntimeError(f"{item.path} has changed on its way")
                 cell, _, *parts = Path(item.path).parts
-                await asyncio.to_thread(_store, inside(Path(folders[name]), str(Path(*parts))), bytes(content))
+                await asyncio.to_thread(_store, resolve_inside(Path(folders[name]), str(Path(*parts))), bytes(content))
                 places.add(cell)
         for place in places:
             await self._ask(address, calls.clear, place)

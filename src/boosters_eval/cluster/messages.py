@@ -1,16 +1,24 @@
-"""What the program and its nodes tell each other: JSON text in both directions, never objects of ours."""
+"""What the program and its nodes send each other: JSON text in both directions, never objects of ours, and parcels.
+
+A parcel is an input, known by the digest of its content, which is read once however many cells need it.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Lane, Target
 from boosters_eval.engine.handles import Identity
 from boosters_eval.engine.importpath import ImportPath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 FORGOTTEN = "it has forgotten this program"  # of a node that rested for long, and must be asked anew
 
@@ -30,7 +38,6 @@ class WantedLane(Model):
 
     @classmethod
     def of(cls, lane: Lane, identity: Identity) -> WantedLane:
-        """As the program has it."""
         return cls(
             **lane._asdict(),
             address=identity.address,
@@ -42,12 +49,10 @@ class WantedLane(Model):
 
     @property
     def lane(self) -> Lane:
-        """The lane itself."""
         return Lane(self.workload, self.target, self.n_threads, self.preload)
 
     @property
     def identity(self) -> Identity:
-        """What the lane must have loaded."""
         path = ImportPath(self.first, self.isolated)
         return Identity(self.target.build, self.address, self.workload_address, path, self.imports)
 
@@ -75,10 +80,6 @@ class Introduction(Model):
     host: str  # equal for all workers on one machine
     cpus: tuple[int, ...]
     faults: tuple[str, ...] = ()  # why it cannot run the plan's cells
-
-    def machine_info(self) -> MachineInfo:
-        """Its machine."""
-        return MachineInfo.model_validate(self.machine)
 
 
 class Post(Model):
@@ -130,6 +131,143 @@ class CellReply(Model):
 
     kind: Literal["result", "failure", "unloaded", "unready"]
     text: str
-    written: dict[str, tuple[Item, ...]] = Field(
-        default_factory=dict
-    )  # the files that it wrote, by the name of the input
+    written: dict[str, tuple[Item, ...]] = Field(default_factory=dict)  # its files, by the name of the input
+
+
+# The plug-in and the tasks of a program have its session in their names: another program on the cluster has its own.
+
+
+def name_plugin(session: str) -> str:
+    return f"boosters-eval-{session}"
+
+
+def name_task(session: str, number: int | str) -> str:
+    return f"boosters-eval-{session}-{number}"
+
+
+def name_lease(session: str, address: str) -> str:
+    """How the key of a task begins whose result the program holds for as long as it is there.
+
+    The worker is part of it: dask copies the result of one that is retired to another, where it means nothing.
+    """
+    return f"boosters-eval-lease-{session}-{address}-"
+
+
+# What the connection to a cluster tells the program
+
+
+class Members(NamedTuple):
+    """The workers of the cluster, with their threads, and those of them that dask holds back from starting tasks."""
+
+    threads: Mapping[str, int]
+    held: frozenset[str] | None = None  # None: it was not asked for
+
+
+class Recalled(NamedTuple):
+    """The cells that a worker had not begun, and has given back, by number."""
+
+    address: str
+    numbers: frozenset[int]
+
+
+class Left(NamedTuple):
+    """A worker is gone; one that was retired has not died."""
+
+    address: str
+    retired: bool = False
+
+
+class Met(NamedTuple):
+    """What a worker says of itself, or why it cannot say anything; None if it cannot be reached."""
+
+    address: str
+    question: str
+    told: Introduction | str | None
+
+
+class Posted(NamedTuple):
+    """A node is ready (''), or what is wrong with it; None if it cannot be reached."""
+
+    address: str
+    question: str
+    fault: str | None
+
+
+class Sent(NamedTuple):
+    """An input is on a node, or what is wrong: with the input or the node's store, or only with the call."""
+
+    address: str
+    digest: str
+    fault: str = ""
+    interrupted: str = ""
+
+
+class Answered(NamedTuple):
+    """What became of a cell."""
+
+    number: int
+    reply: CellReply
+
+
+ClusterNews = Members | Recalled | Left | Met | Posted | Sent | Answered
+
+
+CHUNK = 8 * 2**20  # bytes of a file that are in memory at a time
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A file or folder of this machine, and what it contains."""
+
+    source: Path
+    manifest: Manifest
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.manifest.model_dump_json().encode()).hexdigest()[:32]
+
+    def pieces(self) -> Iterator[tuple[str, int, bytes]]:
+        """Its content: of each file the path within the parcel, and its pieces with their offsets."""
+        for item in self.manifest.items:
+            offset = 0
+            with (self.source / item.path if self.manifest.folder else self.source).open("rb") as file:
+                while (data := file.read(CHUNK)) or offset == 0:
+                    yield item.path, offset, data
+                    offset += len(data)
+                    if not data:
+                        break
+
+
+class Parcels:
+    """The parcels of a program, by path; a file is read again only if its time or size have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[object, ...], Parcel]] = {}
+
+    def of(self, path: str) -> Parcel:
+        source = Path(path)
+        files = sorted(file for file in source.rglob("*") if file.is_file()) if source.is_dir() else [source]
+        stamp = tuple((str(file), found.st_mtime_ns, found.st_size) for file in files if (found := file.stat()))
+        known = self._known.get(path)
+        if known is None or known[0] != stamp:
+            root = source if source.is_dir() else source.parent
+            items = tuple(describe_file(file, root) for file in files)
+            manifest = Manifest(name=source.name, folder=source.is_dir(), items=items)
+            known = self._known[path] = (stamp, Parcel(source, manifest))
+        return known[1]
+
+
+def describe_file(file: Path, root: Path) -> Item:
+    return Item(path=file.relative_to(root).as_posix(), size=file.stat().st_size, digest=hash_file(file))
+
+
+def hash_file(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def resolve_inside(folder: Path, path: str) -> Path:
+    """Refuse a path that leads out of its folder, whoever sent it."""
+    if Path(path).is_absolute() or ".." in Path(path).parts:
+        raise ValueError(f"{path} is not inside of its folder.")
+    return folder / path

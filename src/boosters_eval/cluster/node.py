@@ -18,9 +18,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import dask
 from distributed import WorkerPlugin
 
-from boosters_eval.cluster.messages import FORGOTTEN, CellReply, Order, Post, Question
-from boosters_eval.cluster.names import lease_key, plugin_name
-from boosters_eval.cluster.parcels import digest_of, inside, item_of
+from boosters_eval.cluster.messages import (
+    FORGOTTEN,
+    CellReply,
+    Order,
+    Post,
+    Question,
+    describe_file,
+    hash_file,
+    name_lease,
+    name_plugin,
+    resolve_inside,
+)
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets.cache import cache_root
 from boosters_eval.engine.cell import Cell
@@ -63,15 +72,17 @@ class Store:
         with contextlib.suppress(OSError):  # there is no store yet
             found += self._root.iterdir()
         for folder in found:
+            kept = ARRIVING_S if folder.name.startswith(_ARRIVING) else KEPT_S
             with contextlib.suppress(OSError):  # another worker cleans it too, or it is somebody else's
-                if _is_old(folder):  # moved first: whoever looks for a parcel finds all of it, or nothing
+                if folder.is_dir() and folder.stat().st_mtime < time.time() - kept:
+                    # Moved first: whoever looks for a parcel finds all of it, or nothing.
                     shutil.rmtree(folder.rename(self._root / f".removed-{secrets.token_hex(6)}"))
 
     def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
         """A piece of a file; the first one of a parcel begins it."""
         if digest not in self._arriving:
             self._arriving[digest] = self._begun()
-        file = inside(self._arriving[digest], path)
+        file = resolve_inside(self._arriving[digest], path)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("r+b" if offset else "wb") as opened:
@@ -101,7 +112,7 @@ class Store:
         arrived = self._arriving.pop(digest, None) or self._begun()  # of a folder without files, nothing came
         try:
             for item in manifest.items:
-                if digest_of(inside(arrived, item.path)) != item.digest:
+                if hash_file(resolve_inside(arrived, item.path)) != item.digest:
                     return f"{manifest.name} has changed on its way: the digest of {item.path} is another"
             self._place(arrived, self._root / digest, manifest)
         finally:
@@ -120,11 +131,6 @@ class Store:
                 raise
 
 
-def _is_old(folder: Path) -> bool:
-    kept = ARRIVING_S if folder.name.startswith(_ARRIVING) else KEPT_S
-    return folder.is_dir() and folder.stat().st_mtime < time.time() - kept
-
-
 _IDLE = 300.0  # seconds without a cell after which the memory is given back
 _FORGOTTEN = ("released", "forgotten", "cancelled")  # states of a task that nobody wants any more
 
@@ -134,9 +140,10 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def __init__(self, session: str, folder: str) -> None:
         """In a folder of the worker, where it makes one of its own: without, nothing is here to be removed."""
-        self.name = plugin_name(session)
+        self.name = name_plugin(session)
         self._session = session
         self.store = Store()
+        self.store.clean()
         self.scratch = Path(tempfile.mkdtemp(prefix="boosters-eval-", dir=folder))
         self._question: Question | None = None
         self._post: Post | None = None
@@ -168,7 +175,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self.discard()
 
     def discard(self) -> None:
-        """Remove its files."""
         self.store.forget()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
@@ -181,7 +187,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._leased = self._leased or finish == "memory"
 
     def _is_lease(self, key: Any) -> bool:
-        return str(key).startswith(lease_key(self._session, self._worker.address))
+        return str(key).startswith(name_lease(self._session, self._worker.address))
 
     def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
         """A piece of an input."""
@@ -307,19 +313,20 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._numbers += 1
             folder = self.scratch / f"cell-{self._numbers}"
         try:
-            inputs = await asyncio.to_thread(self._inputs, order, folder) if order.inputs else {}
+            inputs = await asyncio.to_thread(self._locate, order, folder) if order.inputs else {}
             # Shielded: a worker that closes cancels its tasks, but the pool must still be able to answer.
-            waiting = asyncio.wrap_future(self._started(order, inputs))
-            waiting.add_done_callback(_heard)
+            waiting = asyncio.wrap_future(self._start(order, inputs))
+            # Nobody asks for the error of a cell whose task was cancelled, of which the worker's log would complain.
+            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
             outcome = await asyncio.shield(waiting)
-            written = await asyncio.to_thread(_written, folder, order) if folder.exists() else {}
+            written = await asyncio.to_thread(_list_written, folder, order) if folder.exists() else {}
             return CellReply(kind=_kind(outcome), text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
             return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
         finally:
             self._used = time.monotonic()
 
-    def _started(self, order: Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
+    def _start(self, order: Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
         with self._lock:
             question, feed = self._question, self._feed
             if question is None or feed is None or feed.ended:
@@ -332,26 +339,20 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             feed.put(Work(cell, inputs, Limits(order.timeout_s, order.memory_mb)))
         return waiting
 
-    def _inputs(self, order: Order, folder: Path) -> dict[str, str]:
-        return {name: self._located(name, given.kind, given.text, folder) for name, given in order.inputs.items()}
-
-    def _located(self, name: str, kind: str, text: str, folder: Path) -> str:
-        if kind == "text":
-            return text
-        if kind == "parcel":
-            found = self.store.find(text)
-            if found is None:
-                raise RuntimeError(f"the input {name} is not there")
-            return str(found)
-        place = folder / name if kind == "written" else self.scratch / name
-        place.mkdir(parents=True, exist_ok=True)
-        return str(place)
-
-
-def _heard(waiting: asyncio.Future[Any]) -> None:
-    """Nobody asks for the error of a cell whose task was cancelled, which the worker's log would complain about."""
-    if not waiting.cancelled():
-        waiting.exception()
+    def _locate(self, order: Order, folder: Path) -> dict[str, str]:
+        """Where the cell finds each of its inputs here."""
+        found = {}
+        for name, given in order.inputs.items():
+            place: Path | str | None = given.text
+            if given.kind == "parcel":
+                place = self.store.find(given.text)
+                if place is None:
+                    raise RuntimeError(f"the input {name} is not there")
+            elif given.kind != "text":
+                place = (folder if given.kind == "written" else self.scratch) / name
+                place.mkdir(parents=True, exist_ok=True)
+            found[name] = str(place)
+        return found
 
 
 def _of_dask() -> tuple[str, ...]:
@@ -369,17 +370,13 @@ def _kind(outcome: Outcome | Failure) -> Literal["result", "failure", "unloaded"
     return "failure" if isinstance(outcome, Failure) else "result"
 
 
-def _written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
+def _list_written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
     """What a cell wrote, by the name of the input; a folder in which there is nothing goes away."""
-    found = {name: tuple(_items(folder / name)) for name, given in order.inputs.items() if given.kind == "written"}
+    found = {}
+    for name, given in order.inputs.items():
+        if given.kind == "written":
+            files = sorted(file for file in (folder / name).rglob("*") if file.is_file())
+            found[name] = tuple(describe_file(file, folder.parent) for file in files)
     if not any(found.values()):
         shutil.rmtree(folder, ignore_errors=True)
     return found
-
-
-def _items(folder: Path) -> list[Item]:
-    return [
-        item_of(file, file.relative_to(folder.parent.parent).as_posix())
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    ]
