@@ -102,7 +102,7 @@ def written_run(
 
 def results_file(path, folder, **changes):
     """The file of `--format json` of a run, with other facts if they are given."""
-    from boosters_eval.programs.benchmark.running import collect
+    from boosters_eval.programs.benchmark.runs import collect
 
     content = json.loads(collect(folder.load()).to_json())
     content["metadata"]["environment"] |= changes

@@ -616,9 +616,9 @@ def load_run(reference: str = "last", home: str | Path | None = None, *, verifie
 
     Of several attempts it is the latest finished one; `verified` refuses a run whose latest attempt is unfinished.
     """
-    from boosters_eval.programs.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark import runs  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.load_run(_reference(reference), given_home(home), verified=verified)
+    return runs.load_run(_reference(reference), given_home(home), verified=verified)
 
 
 def load_results(path: str | Path) -> ResultCollection:
@@ -915,9 +915,9 @@ def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> Prepared
 
 
 def _run(prepared: PreparedRun) -> ResultCollection:
-    from boosters_eval.programs.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark import runs  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.run_prepared(prepared)
+    return runs.run_prepared(prepared)
 
 
 def _explain(prepared: PreparedRun) -> Explanations:

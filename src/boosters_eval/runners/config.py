@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated
+from enum import Enum
+from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Gt, Lt, MinLen
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.terms import the
@@ -15,6 +16,7 @@ from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, par
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
+E = TypeVar("E", bound=Enum)
 DEFAULT_SEEDS = 5
 DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neighbors are hardly alike
 
@@ -30,6 +32,15 @@ def derive_seed(base_seed: int, config_name: str, library: str, training_seed: i
     """The RFC's seed of one model: it differs by benchmark and library, and is the same in every process."""
     text = f"{base_seed}|{training_seed}|{config_name}|{library}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
+
+
+def parse_member(kind: str, value: Any, enum: type[E]) -> E:
+    """The member of an enumeration that a user names by its value; `kind` is what a sentence calls it."""
+    text = str(getattr(value, "value", value))
+    try:
+        return enum(text)
+    except ValueError:
+        raise UnknownNameError(kind, text, [str(member.value) for member in enum]) from None
 
 
 class BenchmarkConfig(Model):

@@ -14,8 +14,8 @@ from boosters_eval.programs.baseline.plan import _recorded_only, plan_run, until
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
-from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
+from boosters_eval.programs.benchmark.seeds import Growth, grow
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.config import derive_seeds
 

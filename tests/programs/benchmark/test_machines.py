@@ -17,7 +17,7 @@ from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
-from boosters_eval.programs.benchmark.observations import compare_rows
+from boosters_eval.programs.benchmark.comparisons import compare_rows
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.against import lines
 from boosters_eval.programs.benchmark.tables.build import build_tables

@@ -24,6 +24,7 @@ from boosters_eval.programs.benchmark.suites import (
     SUITES,
     BenchmarkSuite,
     cost_key,
+    costs_by_key,
     count_cells,
     create_ablation_suite,
     estimate_seconds,
@@ -31,10 +32,13 @@ from boosters_eval.programs.benchmark.suites import (
     parse_variants,
     register_suite,
     resolve_suite,
+    seconds_by_key,
 )
 from boosters_eval.programs.gate.request import TIERS
+from boosters_eval.programs.history.hook import HistoryObserver
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 from boosters_eval.stats.bootstrap import covered_level
+from tiny import plan_of, tiny_config
 
 BASE = TrainingConfig(n_estimators=7, max_depth=3)
 
@@ -301,3 +305,38 @@ def test_the_estimate_does_not_take_other_parameters_for_the_same():
 def test_folds_and_seeds_of_a_config_count():
     config = MINIMAL_SUITE.configs[0].replace(folds=5, seeds=(1, 2, 3))
     assert count_cells(BenchmarkSuite(name="cv", configs=(config,))) == 15
+
+
+def costs(fault, seconds):
+    training = tiny_config(fault).training
+    return {cost_key("tiny", BoosterType.GBDT, training, "faulty"): seconds}
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_cell_takes_what_such_cells_took_and_an_unknown_one_the_mean():
+    plan = plan_of(tiny_config(), tiny_config("nan"), seeds=2)
+    found = seconds_by_key(plan.cells, costs("none", 3.0))
+    assert found == dict.fromkeys((cell.key for cell in plan.cells), 3.0)
+
+
+@pytest.mark.usefixtures("faulty")
+def test_nothing_is_estimated_if_less_than_half_is_known():
+    plan = plan_of(tiny_config(), tiny_config("nan"), tiny_config("hang"), seeds=2)
+    assert seconds_by_key(plan.cells, costs("none", 3.0)) == {}
+    assert seconds_by_key(plan.cells, {}) == {}
+
+
+@pytest.mark.usefixtures("faulty")
+def test_parameters_that_this_version_does_not_know_are_skipped():
+    training = TrainingConfig().model_dump_json()
+    found = costs_by_key({("a", "gbdt", "x", training): 1.0, ("a", "gbdt", "y", '{"odd": 1}'): 2.0})
+    assert list(found.values()) == [1.0]
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_history_that_cannot_be_read_harms_no_run(monkeypatch):
+    def broken(_home):
+        raise OSError("damaged")
+
+    monkeypatch.setattr("boosters_eval.programs.history.query.seconds_by_cell", broken)
+    assert HistoryObserver.expected_seconds(plan_of(tiny_config()), None) == {}

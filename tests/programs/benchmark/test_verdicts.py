@@ -5,7 +5,7 @@ import pytest
 
 import factories
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.benchmark.observations import observe
+from boosters_eval.programs.benchmark.comparisons import observe
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.stats.tables import compare_table

@@ -102,7 +102,7 @@ def test_an_interrupt_is_not_taken_for_a_failure():
 MEMORY = """
 import json, sys
 import numpy as np
-from boosters_eval.programs.benchmark.fitting import _memory_of
+from boosters_eval.programs.benchmark.fit import _memory_of
 from boosters_eval.runners.warmup import fit_once, warm_up
 from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import memory

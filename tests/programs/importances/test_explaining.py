@@ -21,8 +21,7 @@ from boosters_eval import (
 )
 from boosters_eval.api import compare, importances, load_importances, load_run, verify_run
 from boosters_eval.cli.app import run
-from boosters_eval.programs.benchmark.estimates import seconds_by_key
-from boosters_eval.programs.benchmark.suites import cost_key
+from boosters_eval.programs.benchmark.suites import cost_key, seconds_by_key
 from boosters_eval.programs.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.programs.importances.results import of_units
 from boosters_eval.programs.importances.workload import most_rows

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from boosters_eval import LocalPool, TrainingConfig, compare
-from boosters_eval.programs.benchmark.observations import compare_rows
+from boosters_eval.programs.benchmark.comparisons import compare_rows
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.stats.inference import holm
 from wheels import repacked

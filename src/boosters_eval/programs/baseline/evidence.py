@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.programs.baseline.model import MetricStats
-from boosters_eval.programs.benchmark.observations import resolution_of, split_fields
+from boosters_eval.programs.benchmark.comparisons import resolution_of, split_fields
 from boosters_eval.reports.numbers import p_value
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, Side, split_ratio
 

@@ -23,7 +23,7 @@ from boosters_eval.programs.baseline.verdict import CheckFindings, rules_of
 from boosters_eval.programs.benchmark.compare import ComparisonFindings, announce, planned, prepare_suite
 from boosters_eval.programs.benchmark.request import SuiteRequest, Tolerant
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.running import load_run, run_prepared
+from boosters_eval.programs.benchmark.runs import load_run, run_prepared
 from boosters_eval.runners.builds.reference import label_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics import declare_metric, find, label
-from boosters_eval.programs.benchmark.observations import compare_rows, value_of
+from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables.contenders import absences, group, results_by_name
 from boosters_eval.runners.result import BUSY_CELL

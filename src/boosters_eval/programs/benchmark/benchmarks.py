@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, MissingLibraryError, UnknownNameError, require
+from boosters_eval.core.errors import ConfigError, MissingLibraryError, require
 from boosters_eval.core.terms import the
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
@@ -18,8 +18,8 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.suites import resolve_suite
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.builds.resolve import resolve_competitors
-from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
-from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
+from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds, parse_member
+from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ def comparison(
     usable, reasons = usable_libraries(dict(RUNNERS.items()) if runners is None else runners, required=False)
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
-    wanted_task = None if task is None else Task(_choice("task", task, Task))
+    wanted_task = None if task is None else parse_member("task", task, Task)
     require("variants", variants, (Mapping, type(None)), "a dict of names and TrainingConfigs")
     require("training", training, (TrainingConfig, Mapping, type(None)), "a TrainingConfig")
     rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
@@ -248,17 +248,9 @@ def parse_boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> li
     """The boosters of these names."""
     given = [value] if isinstance(value, (str, BoosterType)) or not isinstance(value, Iterable) else list(value)
     names = _names([item.value if isinstance(item, BoosterType) else item for item in given], "booster")
-    return [BoosterType(_choice("booster", name, BoosterType)) for name in names]
+    return [parse_member("booster", name, BoosterType) for name in names]
 
 
 def parse_profile(value: Profile | str) -> Profile:
     """The profile of that name."""
-    return Profile(_choice("profile", value, Profile))
-
-
-def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | GrowthStrategy]) -> str:
-    text = str(getattr(value, "value", value))
-    valid = [str(member.value) for member in enum]
-    if text not in valid:
-        raise UnknownNameError(kind, text, valid)
-    return text
+    return parse_member("profile", value, Profile)

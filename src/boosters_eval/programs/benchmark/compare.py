@@ -16,7 +16,7 @@ from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.benchmark.benchmarks import comparison, suite_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
-from boosters_eval.programs.benchmark.running import run_prepared
+from boosters_eval.programs.benchmark.runs import run_prepared
 from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
 from boosters_eval.programs.benchmark.usermetrics import metric_names
 from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig

@@ -2,27 +2,261 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
+import os
+import sys
+import warnings
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from boosters_eval.core.errors import MetricInputError, UnsupportedError
 from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.datasets import Split, open_stored, split_rows
+from boosters_eval.engine import memory
+from boosters_eval.engine.child import message_of
+from boosters_eval.engine.processes import die_with_parent
 from boosters_eval.engine.workload import Workload
+from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.metrics.metric import load_implementations
-from boosters_eval.programs.benchmark.fitting import fit_cell
-from boosters_eval.programs.benchmark.spec import FitSpec
+from boosters_eval.metrics.trivial import trivial_scores
+from boosters_eval.programs.benchmark.natives import refuse_ignored
+from boosters_eval.programs.benchmark.preparing import FitData, protocol_data
+from boosters_eval.programs.benchmark.protocol import load_steps, overridden
+from boosters_eval.programs.benchmark.spec import FitSpec, identity_of, model_seed, spec_of
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.base import TrainData
 from boosters_eval.runners.builds.importing import foreign
 from boosters_eval.runners.builds.store import changed_since
+from boosters_eval.runners.devices import device_fault
 from boosters_eval.runners.installed import installed_build
-from boosters_eval.runners.result import BenchmarkResult
+from boosters_eval.runners.measure import hold_out, late_imports, measure, measured_fields
+from boosters_eval.runners.result import BUSY, BUSY_CELL, BenchmarkResult, SplitFacts
 from boosters_eval.runners.targets import runner_for, target_of
+from boosters_eval.runners.warmup import fit_once, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from numpy.typing import NDArray
+
+    from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell, Lane, Spec, Target
-    from boosters_eval.runners.base import Runner
+    from boosters_eval.metrics.trivial import Scores
+    from boosters_eval.runners.base import Runner, Translation
+    from boosters_eval.runners.measure import Measurement
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """The memory that a fit needs, apart from what the first use of the library takes once and for all."""
+
+    peak_mb: float | None = None
+    first_use_mb: float | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A cell that was trained, predicted and scored: the fields of its result, and what else can be asked of it."""
+
+    table: Table
+    data: FitData
+    translation: Translation
+    done: Measurement
+    fields: dict[str, Any]
+
+
+def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]) -> Fitted:
+    """Train, predict and score what a cell says; workloads that ask more of the same model begin with it."""
+    phase("load")
+    spec = spec_of(cell)
+    fault = device_fault(loaded, spec.training.device)  # another machine may have made the plan
+    if fault is not None:
+        raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
+    before = set(sys.modules)
+    table = open_stored(Path(inputs["data"]))
+    data = _data(cell, table, inputs)
+    split, train, x_valid = data.split, data.train, data.x_valid
+    translation = overridden(loaded.translate(data.request), spec.protocol)
+    if spec.protocol is not None:
+        refuse_ignored(cell.target.library, spec.protocol.native, translation)
+        before |= set(sys.modules)  # none of this is timed
+    needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
+    phase("warm-up")
+    cold = warm_up(loaded, translation, train)
+    done = measure(
+        loaded,
+        translation,
+        train,
+        x_valid,
+        warmup=spec.timing.warmup,
+        predict_runs=spec.timing.predict_runs,
+        adaptive=spec.timing.adaptive,
+        phase=phase,
+    )
+    phase("score")
+    metrics, said = _score(spec, table, split, data.restore(done.predictions))
+    late = late_imports(before)
+    trivial = _trivial(spec, table, split) if spec.protocol is None else {}
+    fields = {
+        **identity_of(spec),
+        "library": cell.target.name,
+        "seed": cell.repeat.seed,
+        "fold": cell.repeat.fold,
+        "metrics": metrics,
+        "primary_metric": spec.primary_metric,
+        "trivial": trivial or None,
+        **measured_fields(loaded, translation, done),
+        "peak_memory_mb": needed.peak_mb,
+        "first_use_mb": needed.first_use_mb,
+        "memory_method": None if needed.peak_mb is None else memory.METHOD,
+        "n_train": len(split.train),
+        "n_valid": len(split.valid),
+        "split_digest": split.digest,
+        "split": _split_facts(spec, table, split),
+        "data_digest": spec.data_digest,
+        "model_seed": model_seed(cell),
+        "n_threads": spec.n_threads,
+        "timing_mode": spec.timing.timed,
+        "cpu_taken": done.cpu_taken if spec.timing.timed else None,
+        "warnings": (*said, *needed.warnings, *cold, *late, *_contention(spec, done)),
+    }
+    return Fitted(table, data, translation, done, fields)
+
+
+def _score(
+    spec: FitSpec, table: Table, split: Split, predictions: NDArray[Any]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """All metrics, and their warnings, so that a score of little meaning is recognizable as such."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metrics = compute_metrics(
+            spec.task,
+            np.asarray(table.y[split.valid]),
+            predictions,
+            spec.n_classes,
+            taken_rows(table.weights, split.valid),
+            groups=taken_rows(table.groups, split.valid),
+            sensitive=taken_rows(table.sensitive, split.valid),
+            quantiles=spec.quantiles,
+            metrics=spec.metrics,
+        )
+    for name, value in metrics.items():
+        if not math.isfinite(value):
+            raise MetricInputError(f"The metric '{name}' must be finite. Got {value} instead.")
+    return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
+
+
+def _trivial(spec: FitSpec, table: Table, split: Split) -> Scores:
+    """What the trivial rules of the task score on the same rows. A paper has its own references instead."""
+    return trivial_scores(
+        spec.task,
+        (np.asarray(table.y[split.train]), taken_rows(table.weights, split.train)),
+        np.asarray(table.y[split.valid]),
+        n_classes=spec.n_classes,
+        weights=taken_rows(table.weights, split.valid),
+        groups=taken_rows(table.groups, split.valid),
+        sensitive=taken_rows(table.sensitive, split.valid),
+        quantiles=spec.quantiles,
+        metrics=spec.metrics,
+    )
+
+
+def _data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
+    """The rows as they are, or as the protocol prepares them."""
+    spec = spec_of(cell)
+    request = spec.request(model_seed(cell))
+    if spec.protocol is not None:
+        load_steps(inputs)
+        return protocol_data(spec.protocol, table, request, cell.repeat.seed)
+    split = _split(cell, table, inputs.get("split"))
+    split_by = taken_rows(table.split_by, split.train)
+    train = hold_out(_train_data(table, split), request, cell.repeat.seed, spec.split.kind, split_by)
+    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
+
+
+def _split(cell: Cell, table: Table, split_file: str | None) -> Split:
+    """The split. A data set's own splitter cannot be passed between processes, so its rows come in a file."""
+    spec = spec_of(cell)
+    if split_file is None:
+        return split_rows(table, spec.task, spec.split, cell.repeat.seed, cell.repeat.fold)
+    with np.load(split_file, allow_pickle=False) as stored:
+        return Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
+
+
+def _split_facts(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None:
+    """What the statistics must know of a split that is not random."""
+    kind, column = spec.split.kind, spec.split.column
+    if kind == "random" or spec.protocol is not None:
+        return None
+    if kind == "time":
+        return SplitFacts(kind=kind, column=column)
+    groups = [len(np.unique(taken_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
+    return SplitFacts(kind=kind, column=column, n_train_groups=groups[0], n_valid_groups=groups[1])
+
+
+def taken_rows(column: Any, rows: Any) -> Any:
+    """These rows of a column of the table, or None where it has none."""
+    return None if column is None else np.asarray(column[rows])
+
+
+def _train_data(table: Table, split: Split) -> TrainData:
+    rows = split.train
+    return TrainData(
+        x=np.ascontiguousarray(table.x[rows]),
+        y=np.asarray(table.y[rows]),
+        weights=taken_rows(table.weights, rows),
+        groups=taken_rows(table.groups, rows),
+        feature_names=table.feature_names,
+    )
+
+
+def _memory_of(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> MemoryNeed:
+    """The memory of a fit, in a separate process forked before any parallel region, apart from the timed run."""
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        die_with_parent(parent)
+        try:
+            answer = _fit_for_memory(runner, translation, train, x_valid)
+        except BaseException as error:  # noqa: BLE001 (the process ends right after)
+            answer = {"failed": f"{type(error).__name__}: {message_of(error)}"}
+        with contextlib.suppress(OSError):
+            os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    answer = json.loads(text) if text else {"failed": "the process died"}
+    if "failed" in answer:
+        return MemoryNeed(warnings=(f"the memory run failed: {answer['failed']}",))
+    return MemoryNeed(**answer)
+
+
+def _fit_for_memory(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> dict[str, Any]:
+    """What a small fit leaves behind, and the peak that the fit itself adds."""
+    unused = memory.start_peak()
+    warm_up(runner, translation, train)
+    start = memory.start_peak()
+    fit_once(runner, translation, train, x_valid)
+    return {"peak_mb": memory.peak_since(start) / 2**20, "first_use_mb": max(0, start - unused) / 2**20}
+
+
+def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
+    """A warning about times that were taken while other programs used the CPUs; in tens, so that equal ones add up."""
+    if not spec.timing.timed or done.cpu_taken is None or done.cpu_taken <= BUSY:
+        return ()
+    share = f"about {round(10 * done.cpu_taken)}0 %"
+    return (f"{BUSY_CELL}: other programs used {share} of the cell's CPUs, so its times are not judged",)
 
 
 # What numpy imports only when a table is opened and split, and a few rows are chosen.

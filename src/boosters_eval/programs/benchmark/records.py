@@ -1,9 +1,11 @@
-"""What is known of the cells of a benchmark that gave no result, and of the run that they belong to."""
+"""What is known of the cells of a benchmark that gave no result and of their run, and all outcomes as flat rows."""
 
 from __future__ import annotations
 
+import csv
+import io
 from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import ConfigDict, Field, field_validator
@@ -11,26 +13,30 @@ from pydantic import ConfigDict, Field, field_validator
 from boosters_eval.core.errors import require
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
+from boosters_eval.core.text import csv_cell
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.comparisons import RULES
 from boosters_eval.runners.parameters import TrainingConfig
-from boosters_eval.runners.result import Record
+from boosters_eval.runners.result import BenchmarkResult, Record
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.core.repeat import Repeat
+
+# fmt: off
 Phase = Literal[
-    "start",
-    "load",
-    "warm-up",
-    "build",
-    "fit",
-    "predict",
-    "score",
-    "permutation",
-    "importances",
-    "attributions",
-    "probe",
-    "done",
+    "start", "load", "warm-up", "build", "fit", "predict", "score",
+    "permutation", "importances", "attributions", "probe", "done",
 ]
+# fmt: on
+ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
+_MEASURED = (
+    *("train_time_s", "predict_time_s", "peak_memory_mb", "first_use_mb", "model_size_mb"),
+    *("n_trees_trained", "n_leaves_total", "n_threads", "library_version", "split_digest"),
+)
 
 
 class BenchmarkError(Record):
@@ -114,3 +120,60 @@ class RunMetadata(FileModel):
             if missing:
                 raise ValueError(f"config '{name}' has no '{min(missing)}'")
         return configs
+
+
+def row_of(result: BenchmarkResult) -> dict[str, Any]:
+    """The flat row of a result: what it is of, each metric, and what was measured besides."""
+    measured = {name: getattr(result, name) for name in _MEASURED}
+    return {**_identify(result), **result.metrics, **measured, **_machine(result)}
+
+
+def _identify(item: BenchmarkResult | BenchmarkError | Absence) -> dict[str, Any]:
+    seed, fold = (None, None) if isinstance(item, Absence) else item.repeat
+    task = item.task and item.task.value
+    names = (item.config_name, item.dataset_name, item.booster_type, task, item.library, item.variant, seed, fold)
+    return dict(zip(ROW_FIELDS, names, strict=True))
+
+
+def _machine(outcome: BenchmarkResult | BenchmarkError) -> dict[str, str]:
+    """Where a cell ran, in runs that name it."""
+    return {} if outcome.machine is None else {"machine": outcome.machine}
+
+
+def write_csv(results: Sequence[BenchmarkResult], others: Sequence[BenchmarkError | Absence]) -> str:
+    """CSV with a line per result, per trivial rule of a split, and per outcome without numbers, in this order."""
+    rows = [{**row_of(result), **_status(result)} for result in results]
+    rows += [*_trivial_rows(results), *map(_row_without_numbers, others)]
+    last = ("status", "reason")
+    named = dict.fromkeys([*ROW_FIELDS, *(name for row in rows for name in row if name not in last), *last])
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(named), lineterminator="\n")
+    writer.writerow({name: csv_cell(name) for name in named})
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
+    return buffer.getvalue()
+
+
+def _status(result: BenchmarkResult) -> dict[str, str]:
+    if not result.failed_before:
+        return {"status": "ok"}
+    times = "once" if result.failed_before == 1 else f"{result.failed_before} times"
+    return {"status": "flaky", "reason": f"it failed {times} before it finished"}
+
+
+def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
+    if isinstance(item, BenchmarkError):
+        reason = f"{item.error_type}: {item.error_message}"
+        return {**_identify(item), **_machine(item), "status": "error", "reason": reason}
+    status = "unsupported" if isinstance(item, Unsupported) else "unavailable"
+    return {**_identify(item), "status": status, "reason": item.reason}
+
+
+def _trivial_rows(results: Iterable[BenchmarkResult]) -> list[dict[str, Any]]:
+    """What the trivial rules score on each split, once, although each library's result of the split has it."""
+    rows: dict[tuple[str, Repeat, str], dict[str, Any]] = {}
+    for result in results:
+        for rule, scores in (result.trivial or {}).items():
+            label = RULES.get(rule, (rule,))[-1]
+            named = {**_identify(result), "library": label, "split_digest": result.split_digest}
+            rows.setdefault((result.config_name, result.repeat, rule), {**named, **scores, "status": "trivial"})
+    return list(rows.values())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
+from boosters_eval.core.errors import ConfigError, FileFormatError, require
 from boosters_eval.core.files import (
     FORMAT,
     MAX_RESULTS,
@@ -25,11 +23,19 @@ from boosters_eval.core.files import (
     write_atomically,
 )
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.text import csv_cell, escape_json
+from boosters_eval.core.text import escape_json
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, RunMetadata, Unavailable, Unsupported
-from boosters_eval.programs.benchmark.unbeaten import RULES
+from boosters_eval.programs.benchmark.records import (
+    ROW_FIELDS,
+    BenchmarkError,
+    RunMetadata,
+    Unavailable,
+    Unsupported,
+    row_of,
+    write_csv,
+)
+from boosters_eval.runners.config import parse_member
 from boosters_eval.runners.parameters import BoosterType
 from boosters_eval.runners.result import BenchmarkResult
 
@@ -39,106 +45,19 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from boosters_eval.core.repeat import Repeat
     from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.programs.benchmark.against import AgainstCheck
+    from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.tables.plots import PlotKind
     from boosters_eval.reports.html.plots import Plot
     from boosters_eval.runners.result import Record
     from boosters_eval.stats.significance import TestName
 
 
-ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
-_ROW_END = ("status", "reason")
-
-
-def row_of(result: BenchmarkResult) -> dict[str, Any]:
-    """The flat row of a result: what it is of, each metric, and what was measured besides."""
-    return {
-        "config": result.config_name,
-        "dataset": result.dataset_name,
-        "booster": result.booster_type,
-        "task": result.task.value,
-        "library": result.library,
-        "variant": result.variant,
-        "seed": result.seed,
-        "fold": result.fold,
-        **result.metrics,
-        "train_time_s": result.train_time_s,
-        "predict_time_s": result.predict_time_s,
-        "peak_memory_mb": result.peak_memory_mb,
-        "first_use_mb": result.first_use_mb,
-        "model_size_mb": result.model_size_mb,
-        "n_trees_trained": result.n_trees_trained,
-        "n_leaves_total": result.n_leaves_total,
-        "n_threads": result.n_threads,
-        "library_version": result.library_version,
-        "split_digest": result.split_digest,
-        **_machine(result),
-    }
-
-
-def csv_of(results: Sequence[BenchmarkResult], others: Sequence[BenchmarkError | Absence]) -> str:
-    """CSV with a line per result, per trivial rule of a split, and per outcome without numbers, in this order."""
-    rows = [{**row_of(result), **_status(result)} for result in results]
-    rows += [*_trivial_rows(results), *map(_row_without_numbers, others)]
-    named = dict.fromkeys([*ROW_FIELDS, *(name for row in rows for name in row)])
-    columns = [*(name for name in named if name not in _ROW_END), *_ROW_END]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-    writer.writerow({name: csv_cell(name) for name in columns})
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
-    return buffer.getvalue()
-
-
-def _status(result: BenchmarkResult) -> dict[str, str]:
-    if not result.failed_before:
-        return {"status": "ok"}
-    times = "once" if result.failed_before == 1 else f"{result.failed_before} times"
-    return {"status": "flaky", "reason": f"it failed {times} before it finished"}
-
-
-def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
-    seed: int | None = None
-    fold: int | None = None
-    if isinstance(item, BenchmarkError):
-        (seed, fold), status, reason = item.repeat, "error", f"{item.error_type}: {item.error_message}"
-    else:
-        status, reason = "unsupported" if isinstance(item, Unsupported) else "unavailable", item.reason
-    return {
-        "config": item.config_name,
-        "dataset": item.dataset_name,
-        "booster": item.booster_type,
-        "task": item.task and item.task.value,
-        "library": item.library,
-        "variant": item.variant,
-        "seed": seed,
-        "fold": fold,
-        **_machine(item),
-        "status": status,
-        "reason": reason,
-    }
-
-
-def _trivial_rows(results: Iterable[BenchmarkResult]) -> list[dict[str, Any]]:
-    """What the trivial rules score on each split, once, although each library's result of the split has it."""
-    rows: dict[tuple[str, Repeat, str], dict[str, Any]] = {}
-    for result in results:
-        for rule, scores in (result.trivial or {}).items():
-            same = {name: value for name, value in row_of(result).items() if name in ROW_FIELDS}
-            named = {**same, "library": RULES.get(rule, (rule,))[-1], "split_digest": result.split_digest}
-            rows.setdefault((result.config_name, result.repeat, rule), {**named, **scores, "status": "trivial"})
-    return list(rows.values())
-
-
-def _machine(outcome: BenchmarkResult | BenchmarkError | Absence) -> dict[str, str]:
-    """Where a cell ran, in runs that name it."""
-    machine = None if isinstance(outcome, Absence) else outcome.machine
-    return {} if machine is None else {"machine": machine}
-
-
 RESULTS_KIND = "boosters-eval results"
 REPORT_KIND = "boosters-eval report"
+_OUTCOMES = ("results", "errors", "unsupported", "unavailable")
+_OF_RUN = ("run_id", "suite", "metadata")
 
 
 class ResultsDocument(FileModel):
@@ -204,8 +123,8 @@ class ResultCollection:
         wanted = {
             "library": library,
             "dataset_name": dataset,
-            "booster_type": _booster(booster),
-            "task": _task(task),
+            "booster_type": None if booster is None else parse_member("booster", booster, BoosterType).value,
+            "task": None if task is None else parse_member("task", task, Task),
             "config_name": config,
         }
         given = {name: value for name, value in wanted.items() if value is not None}
@@ -213,15 +132,8 @@ class ResultCollection:
         def keep(record: Record | Absence) -> bool:
             return all(getattr(record, name) == value for name, value in given.items())
 
-        return ResultCollection(
-            filter(keep, self.results),
-            filter(keep, self.errors),
-            unsupported=filter(keep, self.unsupported),
-            unavailable=filter(keep, self.unavailable),
-            run_id=self.run_id,
-            suite=self.suite,
-            metadata=self.metadata,
-        )
+        kept: dict[str, Any] = {name: filter(keep, getattr(self, name)) for name in _OUTCOMES}
+        return ResultCollection(**kept, **{name: getattr(self, name) for name in _OF_RUN})
 
     @property
     def audits(self) -> dict[str, DataAudit]:
@@ -242,11 +154,8 @@ class ResultCollection:
     @property
     def machine_digest(self) -> str | None:
         """The machine of all its cells; None if that is not known, or if there are several."""
-        named = list(self.cells_by_machine)
-        if len(named) > 1:
-            return None
-        digest = named[0] if named else self.metadata.facts.machine.get("digest")
-        return None if digest is None else str(digest)
+        named: list[Any] = [*self.cells_by_machine] or [self.metadata.facts.machine.get("digest")]
+        return None if len(named) > 1 or named[0] is None else str(named[0])
 
     @property
     def n_left_out(self) -> int:
@@ -298,15 +207,7 @@ class ResultCollection:
 
     def document(self) -> ResultsDocument:
         """The file form of the collection."""
-        return ResultsDocument(
-            run_id=self.run_id,
-            suite=self.suite,
-            metadata=self.metadata,
-            results=self.results,
-            errors=self.errors,
-            unsupported=self.unsupported,
-            unavailable=self.unavailable,
-        )
+        return ResultsDocument(**{name: getattr(self, name) for name in (*_OUTCOMES, *_OF_RUN)})
 
     def to_json(self, path: str | Path | None = None, *, include_metadata: bool = True) -> str:
         """The collection as JSON, also written to `path` if one is given.
@@ -326,7 +227,7 @@ class ResultCollection:
         follow, once per split, with the status trivial. Failed cells and libraries without cells
         have a status and a reason instead of numbers: a table must not look whole because something is left out.
         """
-        text = csv_of(self.results, [*self.errors, *self.unsupported, *self.unavailable])
+        text = write_csv(self.results, [*self.errors, *self.unsupported, *self.unavailable])
         if path is not None:
             write_atomically(given_path(path), text)
         return text
@@ -344,7 +245,7 @@ class ResultCollection:
         `significance_level` is the RFC's name for `alpha`.
         """
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
-        from boosters_eval.programs.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
+        from boosters_eval.programs.benchmark.comparisons import choose_best  # noqa: PLC0415 (a facade)
 
         require("metric", metric, str, "a name")
         for name, value in (("alpha", alpha), ("significance_level", significance_level)):
@@ -355,7 +256,7 @@ class ResultCollection:
             raise ConfigError("'significance_level' is another name of the 'alpha' parameter: give one of them.")
         level = significance_level if alpha is None else alpha
         more, level = higher_is_better(metric), self.metadata.level(level)
-        return best_frame(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
+        return choose_best(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def is_significant(
         self,
@@ -370,13 +271,13 @@ class ResultCollection:
     ) -> tuple[bool, float]:
         """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's test."""
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
-        from boosters_eval.programs.benchmark.selection import significant  # noqa: PLC0415 (a facade)
+        from boosters_eval.programs.benchmark.comparisons import decide_difference  # noqa: PLC0415 (a facade)
 
         for name, value in (("library_a", library_a), ("library_b", library_b), ("metric", metric)):
             require(name, value, str, "a name")
         rows = self.filter(dataset=dataset, config=config).results
         pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
-        return significant(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
+        return decide_difference(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def regressions(self, against: str, *, test: TestName = "corrected", alpha: float | None = None) -> AgainstCheck:
         """Whether any other competitor is worse than the one of this name, as --against has it.
@@ -400,15 +301,8 @@ class ResultCollection:
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
         from boosters_eval.reports import render_markdown  # noqa: PLC0415 (a facade)
 
-        return render_markdown(
-            build_tables(
-                self,
-                test=test,
-                alpha=alpha,
-                highlight=highlight_best,
-                require_significance=require_significance,
-            )
-        )
+        options: dict[str, Any] = {"highlight": highlight_best, "require_significance": require_significance}
+        return render_markdown(build_tables(self, test=test, alpha=alpha, **options))
 
     def _repr_html_(self) -> str:
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
@@ -466,26 +360,4 @@ class ResultCollection:
         for result in document.results:
             if result.primary_metric is not None and result.primary_metric not in result.metrics:
                 raise FileFormatError(f"{source}: {result.key} has no '{result.primary_metric}', its primary metric.")
-        return cls(
-            document.results,
-            document.errors,
-            unsupported=document.unsupported,
-            unavailable=document.unavailable,
-            run_id=document.run_id,
-            suite=document.suite,
-            metadata=document.metadata,
-        )
-
-
-def _task(task: Task | str | None) -> Task | None:
-    try:
-        return None if task is None else Task(task)
-    except ValueError:
-        raise UnknownNameError("task", task, [known.value for known in Task]) from None
-
-
-def _booster(booster: BoosterType | str | None) -> str | None:
-    try:
-        return None if booster is None else BoosterType(booster).value
-    except ValueError:
-        raise UnknownNameError("booster", booster, [known.value for known in BoosterType]) from None
+        return cls(**{name: getattr(document, name) for name in (*_OUTCOMES, *_OF_RUN)})

@@ -24,10 +24,9 @@ from boosters_eval.metrics import for_task, higher_is_better, primary_metric, ta
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.compare import data_of, training_of
-from boosters_eval.programs.benchmark.observations import observe
-from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
-from boosters_eval.programs.benchmark.running import collect, run_once
-from boosters_eval.programs.benchmark.splitting import check_growth
+from boosters_eval.programs.benchmark.comparisons import observe
+from boosters_eval.programs.benchmark.planning import check_growth, fit_specs, prepare_seeds
+from boosters_eval.programs.benchmark.runs import collect, run_once
 from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
 from boosters_eval.programs.bisect.answer import (
     Bisection,

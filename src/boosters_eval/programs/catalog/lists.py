@@ -120,8 +120,12 @@ def list_datasets(request: DatasetsRequest) -> Inventory:
 def list_suites(request: SuitesRequest) -> Inventory:
     """Suites: what each would run, and the estimated time."""
     from boosters_eval.core.machine import physical_cores  # noqa: PLC0415 (keeps other lists fast)
-    from boosters_eval.programs.benchmark.estimates import costs_by_key  # noqa: PLC0415
-    from boosters_eval.programs.benchmark.suites import SUITES, count_cells, estimate_seconds  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.suites import (  # noqa: PLC0415
+        SUITES,
+        costs_by_key,
+        count_cells,
+        estimate_seconds,
+    )
     from boosters_eval.programs.history.query import seconds_by_cell  # noqa: PLC0415
 
     history = costs_by_key(seconds_by_cell(request.home))

@@ -19,7 +19,7 @@ from boosters_eval.core.files import check_format, load_json, read_text
 from boosters_eval.core.home import home as run_home
 from boosters_eval.core.model import Model
 from boosters_eval.engine.runs import find_run, load_verified
-from boosters_eval.programs.benchmark.running import BENCHMARK, collect
+from boosters_eval.programs.benchmark.runs import BENCHMARK, collect
 from boosters_eval.programs.gate.cases import (
     cases_of_run,
     changed_work,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.observations import resolution_of
+from boosters_eval.programs.benchmark.comparisons import resolution_of
 from boosters_eval.programs.history.compare import ALPHA, NOT_COMPARABLE
 from boosters_eval.programs.history.records import loaded
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, split_ratio

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from boosters_eval.core.repeat import Repeat, SplitKind
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.observations import resolution_of
+from boosters_eval.programs.benchmark.comparisons import resolution_of
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ class HistoryObserver(Observer):
     @classmethod
     def expected_seconds(cls, plan: Plan, home: Path | None) -> Mapping[str, float]:
         """What cells of this machine took before; empty unless it knows half of the plan's."""
-        from boosters_eval.programs.benchmark.estimates import costs_by_key, seconds_by_key  # noqa: PLC0415
+        from boosters_eval.programs.benchmark.suites import costs_by_key, seconds_by_key  # noqa: PLC0415
         from boosters_eval.programs.history.query import seconds_by_cell  # noqa: PLC0415 (see _record)
 
         try:

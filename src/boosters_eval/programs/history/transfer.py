@@ -30,7 +30,7 @@ from boosters_eval.core.home import home as home_of
 from boosters_eval.core.text import counted, csv_cell, escape_json, with_article
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.running import collect
+from boosters_eval.programs.benchmark.runs import collect
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.choosing import chosen
 from boosters_eval.programs.history.hook import record_runs

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.programs.benchmark.observations import split_fields
+from boosters_eval.programs.benchmark.comparisons import split_fields
 from boosters_eval.programs.importances.findings import PairAgreement
 from boosters_eval.programs.importances.results import of_units
 from boosters_eval.stats.observations import Observation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from boosters_eval.programs.benchmark.kind import BenchmarkKind
+from boosters_eval.programs.benchmark.runs import BenchmarkKind
 from boosters_eval.programs.importances.planning import IMPORTANCES
 from boosters_eval.programs.importances.records import KINDS, Explanation
 from boosters_eval.programs.importances.running import explanations_of

@@ -17,7 +17,7 @@ from boosters_eval.engine.summaries import kind_of
 from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.compare import announce, benchmark_arguments, complaint, is_success, run_line
 from boosters_eval.programs.benchmark.planning import prepare
-from boosters_eval.programs.benchmark.running import collected, run_once
+from boosters_eval.programs.benchmark.runs import collected, run_once
 from boosters_eval.programs.importances.planning import IMPORTANCES, explained
 from boosters_eval.programs.importances.results import Explanations
 from boosters_eval.programs.importances.workload import ImportancesSpec

@@ -20,8 +20,7 @@ from boosters_eval.engine.child import message_of
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.rows import quantile_columns
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.fit import Fit
-from boosters_eval.programs.benchmark.fitting import fit_cell, taken_rows
+from boosters_eval.programs.benchmark.fit import Fit, fit_cell, taken_rows
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.importances.records import (
     KINDS,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell, Lane, Spec, Target
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.programs.benchmark.fitting import Fitted
+    from boosters_eval.programs.benchmark.fit import Fitted
     from boosters_eval.runners.base import Runner, TrainData, Translation
 
     _Predict = Callable[[NDArray[np.float32]], NDArray[Any]]

@@ -15,7 +15,7 @@ from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.session import check_names, opened
 from boosters_eval.programs.benchmark.fit import Fit
-from boosters_eval.programs.benchmark.kind import BenchmarkKind
+from boosters_eval.programs.benchmark.runs import BenchmarkKind
 from boosters_eval.programs.paper.comparison import Measured, PaperResults
 from boosters_eval.programs.paper.evaluate import Evaluate, EvaluateOutcome, EvaluateSpec
 from boosters_eval.programs.paper.judge import JudgedPaper, compare_results

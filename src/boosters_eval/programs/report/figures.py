@@ -56,7 +56,7 @@ def _figures(request: FiguresRequest) -> list[Figure]:
 
         found = importances_figures(load_explanations(request.run, request.home).document())
     else:
-        from boosters_eval.programs.benchmark.running import load_run  # noqa: PLC0415
+        from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
         from boosters_eval.reports.html.sections import document_figures  # noqa: PLC0415
 

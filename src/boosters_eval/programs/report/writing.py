@@ -17,7 +17,7 @@ from boosters_eval.core.text import counted
 from boosters_eval.programs.benchmark.compare import announce, complaint, is_success, prepare_suite
 from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.running import load_run, run_prepared
+from boosters_eval.programs.benchmark.runs import load_run, run_prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,8 +6,8 @@ import re
 import pytest
 
 import factories
+from boosters_eval.programs.benchmark.comparisons import NO_BETTER
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.selection import NO_BETTER
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.headline import headline, standings
 from boosters_eval.reports.contrasts import contrast

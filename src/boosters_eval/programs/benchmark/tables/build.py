@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
-from boosters_eval.programs.benchmark.observations import observe, value_of
+from boosters_eval.programs.benchmark.comparisons import observe, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables import notes, trivial
 from boosters_eval.programs.benchmark.tables.answers import MoreSplits, answer_of

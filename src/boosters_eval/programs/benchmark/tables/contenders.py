@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE
-from boosters_eval.programs.benchmark.observations import value_of
+from boosters_eval.programs.benchmark.comparisons import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean
+from boosters_eval.programs.benchmark.comparisons import is_better
 from boosters_eval.programs.benchmark.tables.audit import suspicions
 from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
-from boosters_eval.programs.benchmark.unbeaten import is_better
 from boosters_eval.reports.contrasts import by_point, contrast, leader
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.numbers import count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean
-from boosters_eval.programs.benchmark.unbeaten import RULES, TrivialScore, unbeaten
+from boosters_eval.programs.benchmark.comparisons import RULES, TrivialScore, find_unbeaten
 from boosters_eval.reports.model import Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
 
@@ -56,7 +56,7 @@ def losers(contenders: Sequence[Contender], columns: Sequence[Column]) -> Losers
         if column.higher_is_better is None:
             continue
         for contender in contenders:
-            rule = unbeaten(contender.results, column.name, higher_is_better=column.higher_is_better)
+            rule = find_unbeaten(contender.results, column.name, higher_is_better=column.higher_is_better)
             if rule is not None:
                 found.setdefault(column.name, {})[contender.name] = rule
     return found

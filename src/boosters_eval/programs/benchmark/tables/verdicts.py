@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.programs.benchmark.observations import compare_rows, value_of
+from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.tables.contenders import results_by_name
 from boosters_eval.reports.model import PairVerdict
 from boosters_eval.reports.numbers import number, percent

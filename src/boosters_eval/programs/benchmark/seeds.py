@@ -106,7 +106,7 @@ def _counted(seeds: int) -> str:
 def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
     """Each pair of rows of every table, compared on the primary metric at the level of one look."""
     from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (what judges is loaded when there is something)
-    from boosters_eval.programs.benchmark.observations import compare_rows  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.comparisons import compare_rows  # noqa: PLC0415
     from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name  # noqa: PLC0415
 
     for contenders in group(results).values():

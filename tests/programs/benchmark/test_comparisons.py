@@ -6,11 +6,93 @@ from scipy import stats as scipy_stats
 
 import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.programs.benchmark.records import RunMetadata
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.metrics import RESOURCES
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.comparisons import choose_best, compare_rows, observe, value_of
+from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.selection import best_frame, rank_results
-from boosters_eval.stats.ranks import rank
+from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.significance import compare_pair
+
+
+def result(seed, metrics=None, **fields):
+    scores = metrics or {"rmse": 0.5 + seed / 100}
+    unknown = dict.fromkeys(("n_train", "n_valid", "split_digest", "data_digest"))
+    return factories.result(library="a", seed=seed, metrics=scores, **{**unknown, **fields})
+
+
+def test_an_outcome_of_any_kind_knows_its_repeat():
+    failed = BenchmarkError(
+        config_name="toy/gbdt", library="a", seed=1, fold=2, task=Task.REGRESSION, error_type="E", error_message="m"
+    )
+    assert (result(7).repeat, failed.repeat) == (Repeat(7), Repeat(1, 2))
+
+
+def test_a_result_becomes_an_observation_with_all_that_comparing_needs():
+    facts = {"split_digest": "s", "n_train": 80, "n_valid": 20, "data_digest": "d", "predictions_digest": "p"}
+    side = observe([result(1, fold=3, **facts), result(2)], "rmse")
+    assert dict(side) == {
+        Repeat(1, 3): Observation(0.51, **facts, resolution=0.0),
+        Repeat(2): Observation(0.52, resolution=0.0),
+    }
+    assert not side.repeated
+
+
+@pytest.mark.parametrize(
+    ("metric", "resolution"),
+    [
+        ("accuracy", 1 / 20),
+        ("accuracy@0.3", 1 / 20),
+        ("top_k_accuracy@3", 1 / 20),
+        ("logloss", 0.0),
+        ("auc_roc", None),
+        ("f1", None),
+        ("ndcg@10", None),
+        ("made up", None),
+    ],
+)
+def test_an_observation_knows_what_its_metric_can_resolve(metric, resolution):
+    (one,) = observe([result(1, {metric: 0.5}, n_valid=20)], metric).values()
+    assert one.resolution == resolution
+
+
+def test_without_the_number_of_rows_the_resolution_of_accuracy_is_unknown():
+    (one,) = observe([result(1, {"accuracy": 0.5})], "accuracy").values()
+    assert one.resolution is None
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_every_measurement_is_a_field_that_can_be_observed(name):
+    measured = result(1, **{name: 3.0, "predictions_digest": "p"})  # equal predictions do not take equal time
+    assert observe([measured, result(2)], name) == {Repeat(1): Observation(3.0, resolution=0.0)}
+    assert value_of(result(2), name) is None
+
+
+def test_a_result_without_the_metric_is_no_observation():
+    assert list(observe([result(1), result(2, {"mae": 1.0})], "rmse")) == [Repeat(1)]
+
+
+def test_two_results_of_one_repeat_are_noticed_even_if_one_lacks_the_metric():
+    assert observe([result(1), result(1)], "rmse").repeated
+    assert observe([result(1), result(1, {"mae": 1.0})], "rmse").repeated
+
+
+def test_measurements_are_compared_by_ratio_and_metrics_are_not():
+    rows = {
+        name: [result(seed, train_time_s=factor * (1 + seed / 10)) for seed in range(4)]
+        for name, factor in (("a", 1.0), ("b", 2.0))
+    }
+    table = compare_rows(rows, "train_time_s", higher_is_better=False, alpha=0.05)
+    assert table.get("b", "a").ratio == pytest.approx(2.0)
+    assert compare_rows(rows, "rmse", higher_is_better=False, alpha=0.05).get("a", "b").ratio is None
+
+
+def test_a_row_without_the_metric_has_no_place_in_the_table():
+    rows = {"a": [result(1)], "b": [result(1, {"mae": 1.0})], "c": [result(1)]}
+    table = compare_rows(rows, "rmse", higher_is_better=False, alpha=0.05)
+    assert list(table.pairs) == [("a", "c")]
+
 
 BASE = np.array([0.50, 0.53, 0.47, 0.51, 0.49, 0.52])
 
@@ -184,55 +266,6 @@ def test_unknown_names_are_told():
     with pytest.raises(UnknownNameError):
         made.best("no such metric")
     with pytest.raises(UnknownNameError, match="Did you mean 'rmse'"):
-        best_frame(made.results, "rmsee", higher_is_better=False, alpha=0.05, test="corrected")
+        choose_best(made.results, "rmsee", higher_is_better=False, alpha=0.05, test="corrected")
     with pytest.raises(UnknownNameError, match="Did you mean 'welch'"):
         made.best("rmse", test="welsh")
-
-
-rng = np.random.default_rng(4)
-SCALE = {f"d{i}": 10.0 ** (i - 5) for i in range(12)}
-SCORES = {
-    name: {"c": 1.1 * scale, "a": scale * (1 + 0.01 * rng.normal()), "b": scale * (1 + 0.01 * rng.normal())}
-    for name, scale in SCALE.items()
-}
-
-
-def result(library, dataset, seed, value, *, metric="rmse", config=None):
-    scores = {metric: value, "other": 1.0}
-    name = config or f"{dataset}/gbdt"
-    return factories.result(name, library, seed, metric=metric, metrics=scores, dataset_name=dataset)
-
-
-def test_a_ranking_takes_means_over_seeds_of_the_primary_metric():
-    rows = [
-        result(library, name, seed, value + (seed - 1) * 0.001 * SCALE[name])
-        for name, row in SCORES.items()
-        for library, value in row.items()
-        for seed in range(3)
-    ]
-    rows += [
-        result("a", "binary", 0, 0.9, metric="auc"),
-        result("b", "binary", 0, 0.8, metric="auc"),
-        result("c", "binary", 0, 0.7, metric="auc"),
-    ]
-    made = rank_results(rows, direction=lambda metric: metric == "auc")
-    expected = rank({**SCORES, "binary": {"a": -0.9, "b": -0.8, "c": -0.7}}, higher_is_better=False)
-    assert made.average_ranks == expected.average_ranks
-    assert made.n == 13
-    assert rank_results(rows, direction=lambda metric: False, metric="rmse").n == 12
-
-
-def test_a_ranking_takes_only_the_seeds_that_every_library_has():
-    rows = [result("a", f"d{i}", seed, 1.0 + 4 * (seed > 1)) for i in range(7) for seed in range(4)]
-    rows += [result("b", f"d{i}", seed, 1.2) for i in range(7) for seed in range(2)]
-    rows += [result("a", "apart", 0, 1.0), result("b", "apart", 1, 1.0)]
-    made = rank_results(rows, direction=lambda metric: False)
-    assert made.average_ranks == {"a": 1.0, "b": 2.0}
-    assert made.partial == {f"d{i}": "2 of 4" for i in range(7)}
-    assert (made.n, made.left_out) == (7, ("apart",))
-
-
-def test_a_ranking_refuses_two_configs_of_one_data_set():
-    rows = [result("a", "d", 0, 1.0), result("a", "d", 0, 1.0, config="d/gblinear")]
-    with pytest.raises(ConfigError, match="d/gbdt and d/gblinear for d"):
-        rank_results(rows, direction=lambda metric: False)

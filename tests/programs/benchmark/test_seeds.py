@@ -2,8 +2,8 @@ import pytest
 
 import factories
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.benchmark.looks import grow, parse_budget
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.seeds import grow, parse_budget
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.stats.sequential import SequentialRule
 
