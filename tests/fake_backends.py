@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.generated import Stream
 from boosters_eval.programs.parity.binding import RefusedError
 from boosters_eval.programs.parity.data import GeneratedData, Generator
 from boosters_eval.programs.parity.method import MethodSpec, Oracle, Size

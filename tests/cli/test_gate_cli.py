@@ -7,7 +7,7 @@ import pytest
 
 from boosters_eval import compare
 from boosters_eval.cli.app import run
-from boosters_eval.datasets import problems
+from boosters_eval.datasets import catalog
 from boosters_eval.programs.benchmark.suites import GATE_SUITE
 from boosters_eval.programs.gate.decision import verify_decision
 from boosters_eval.runners.parameters import TrainingConfig
@@ -16,7 +16,7 @@ from tiny import shared_pool
 LIBRARY = "boosters"
 
 
-DATASETS = [f"problem_{signal}_few" for signal in problems.SIGNALS]
+DATASETS = [f"problem_{signal}_few" for signal in catalog.SIGNALS]
 
 
 @pytest.fixture(scope="module")

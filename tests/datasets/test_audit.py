@@ -7,12 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.datasets import Table, auditing
-from boosters_eval.datasets.audit import KINDS, AuditedColumn, DataAudit
-from boosters_eval.datasets.audit_columns import numbers_as_text
-from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2
-from boosters_eval.datasets.audit_subject import SAMPLE
-from boosters_eval.datasets.audit_trees import AuditTarget, alone
+from boosters_eval.datasets.audit_columns import SAMPLE, numbers_as_text
+from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2, AuditTarget, alone
 from boosters_eval.datasets.auditing import audit_frame, audit_table
+from boosters_eval.datasets.config import KINDS, AuditedColumn, DataAudit
 from boosters_eval.metrics.task import Task
 from factories import dataset
 

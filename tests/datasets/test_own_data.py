@@ -18,9 +18,9 @@ from boosters_eval import (
 )
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import checks, materialize, open_stored, reading, resolve_dataset
-from boosters_eval.datasets.columns import parse_numerals
-from boosters_eval.datasets.dialect import SEPARATORS
 from boosters_eval.datasets.files import config_from_file, config_from_frame
+from boosters_eval.datasets.reading import SEPARATORS
+from boosters_eval.datasets.texts import parse_numerals
 from boosters_eval.metrics.task import Task
 
 N = 40

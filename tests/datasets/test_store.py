@@ -250,7 +250,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path):
 
 
 def test_the_cache_is_the_platforms_unless_the_environment_names_one(monkeypatch):
-    from boosters_eval.datasets.cache import cache_root
+    from boosters_eval.datasets.fetch import cache_root
 
     monkeypatch.setenv("BOOSTERS_EVAL_CACHE", "~/somewhere")
     assert cache_root() == Path.home() / "somewhere"

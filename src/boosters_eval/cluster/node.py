@@ -31,7 +31,7 @@ from boosters_eval.cluster.messages import (
     resolve_inside,
 )
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.datasets.cache import cache_root
+from boosters_eval.datasets.fetch import cache_root
 from boosters_eval.engine.cell import Cell
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.feed import Feed

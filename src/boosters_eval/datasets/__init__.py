@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.datasets.catalog import DATASETS, register_dataset
+from boosters_eval.datasets.config import Table
 from boosters_eval.datasets.resolve import resolve_dataset
-from boosters_eval.datasets.table import Table
 
 if TYPE_CHECKING:
     from boosters_eval.datasets.splits import Split, hold_out_rows, official_split, split_rows

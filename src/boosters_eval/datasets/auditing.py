@@ -10,16 +10,16 @@ import numpy as np
 from boosters_eval.core.text import counted
 from boosters_eval.datasets import audit_columns as columns_alone
 from boosters_eval.datasets import audit_relations as relations
-from boosters_eval.datasets.audit import KINDS, AuditedColumn, AuditFinding, DataAudit
-from boosters_eval.datasets.audit_subject import (
+from boosters_eval.datasets.audit_columns import (
     MOST_COLUMNS,
     Subject,
     coded_target,
     column_of_frame,
     columns_of_table,
 )
-from boosters_eval.datasets.audit_trees import AuditTarget
-from boosters_eval.datasets.frames import is_text
+from boosters_eval.datasets.audit_relations import AuditTarget
+from boosters_eval.datasets.checks import is_text
+from boosters_eval.datasets.config import KINDS, AuditedColumn, AuditFinding, DataAudit
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.audit import ColumnRole
-    from boosters_eval.datasets.audit_columns import SampledColumn
-    from boosters_eval.datasets.audit_subject import RowNumbers
-    from boosters_eval.datasets.config import DatasetConfig
-    from boosters_eval.datasets.table import Table
+    from boosters_eval.datasets.audit_columns import RowNumbers, SampledColumn
+    from boosters_eval.datasets.config import ColumnRole, DatasetConfig, Table
 
     Notes = dict[str, dict[str, tuple[str, str]]]  # by kind and column: what is to be said of it, and the option
 

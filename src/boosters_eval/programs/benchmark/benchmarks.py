@@ -11,8 +11,7 @@ from boosters_eval.core.errors import ConfigError, MissingLibraryError, require
 from boosters_eval.core.terms import the
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
-from boosters_eval.datasets.given import GivenFrame, given_datasets
-from boosters_eval.datasets.resolve import check_applicable
+from boosters_eval.datasets.resolve import GivenFrame, check_applicable, given_datasets
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.suites import resolve_suite

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.datasets.audit import DataAudit
-    from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.config import DataAudit, DataSettings
     from boosters_eval.programs.benchmark.against import AgainstCheck
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import (

@@ -16,8 +16,8 @@ from boosters_eval.core.modules import address_of
 from boosters_eval.core.repeat import MAX_SEEDS, Repeat
 from boosters_eval.core.terms import given, the
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
-from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.datasets.store import audit_of
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets import Stored, Table
-    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.datasets.config import DataAudit
     from boosters_eval.engine.cell import Cell
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.request import Settings

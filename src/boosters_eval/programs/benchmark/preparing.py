@@ -11,7 +11,7 @@ import numpy as np
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets import Split, split_rows
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.generated import Stream
 from boosters_eval.programs.benchmark.protocol import STEPS, StepRows
 from boosters_eval.runners.base import TrainData
 

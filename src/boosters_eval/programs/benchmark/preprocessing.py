@@ -59,7 +59,7 @@ class OrderedCounters(Step):
         """Count in a random order."""
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
-        from boosters_eval.datasets.streams import Stream  # noqa: PLC0415 (needs numpy)
+        from boosters_eval.datasets.generated import Stream  # noqa: PLC0415 (needs numpy)
 
         order = Stream(seed, _COUNTERS).order(len(rows.y))
         x = np.array(rows.x)

@@ -14,7 +14,7 @@ from boosters_eval.core.errors import require
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import csv_cell
-from boosters_eval.datasets.audit import DataAudit
+from boosters_eval.datasets.config import DataAudit
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.comparisons import RULES

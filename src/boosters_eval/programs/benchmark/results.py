@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.datasets.config import DataAudit
     from boosters_eval.programs.benchmark.against import AgainstCheck
     from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.tables.plots import PlotKind

@@ -13,7 +13,7 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.saying import tell
 from boosters_eval.core.text import with_article
-from boosters_eval.datasets.audit import DataAudit
+from boosters_eval.datasets.config import DataAudit
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import no_collection

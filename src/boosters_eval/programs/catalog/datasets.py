@@ -14,13 +14,11 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import tell
 from boosters_eval.core.terms import given
 from boosters_eval.datasets import DATASETS, materialize, resolve_dataset
-from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.datasets.catalog import fetch_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
-from boosters_eval.datasets.files import examine_file
+from boosters_eval.datasets.files import examine_file, sidecar_path, sidecar_text
 from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
-from boosters_eval.datasets.sidecar import sidecar_path, sidecar_text
-from boosters_eval.datasets.store import open_stored
+from boosters_eval.datasets.store import audit_of, open_stored
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.compare import data_of
 
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.datasets.audit import DataAudit
-    from boosters_eval.datasets.table import Table
+    from boosters_eval.datasets.config import DataAudit, Table
     from boosters_eval.programs.catalog.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 
 

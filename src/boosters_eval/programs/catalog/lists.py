@@ -92,7 +92,7 @@ def _able(runner: Any) -> dict[str, list[str]]:
 def list_datasets(request: DatasetsRequest) -> Inventory:
     """Data sets: task, size, classes, source and availability."""
     from boosters_eval.datasets import DATASETS  # noqa: PLC0415 (keeps other lists fast)
-    from boosters_eval.datasets.problems import PROBLEMS  # noqa: PLC0415
+    from boosters_eval.datasets.catalog import PROBLEMS  # noqa: PLC0415
 
     records = []
     for name, config in DATASETS.items():

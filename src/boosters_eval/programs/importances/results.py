@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.datasets.config import DataAudit
     from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.importances.document import ImportancesDocument

@@ -14,7 +14,7 @@ import numpy as np
 from annotated_types import Ge, MinLen
 
 from boosters_eval.core.errors import UnsupportedError
-from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.generated import Stream
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.child import message_of
 from boosters_eval.metrics import MetricWarning, get

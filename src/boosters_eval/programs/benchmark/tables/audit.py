@@ -10,7 +10,7 @@ from boosters_eval.reports.document import Details, Listing, ListItem, PlainTabl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.datasets.config import DataAudit
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.document import Block
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.generated import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.generated import Stream
 from boosters_eval.programs.parity.data import GeneratedData, Generator
 from boosters_eval.programs.parity.families.training import MODEL_FILES, TRAINERS
 from boosters_eval.programs.parity.method import MethodSpec, Oracle, Size

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.generated import Stream
 from boosters_eval.programs.parity.data import GeneratedData, Generator
 from boosters_eval.programs.parity.method import Convention, MethodSpec, Oracle, Size
 from boosters_eval.programs.parity.process import ProcessBackend

@@ -1,4 +1,9 @@
-"""The tables of the generated problems, bit for bit the same everywhere: no transcendental function, no BLAS."""
+"""Generated tables, bit for bit the same everywhere, and the random stream that they are made of.
+
+Only the raw stream of PCG64 is promised to stay; what numpy's Generator makes of it is not. So uniforms, noise and
+orders are made from raw words by exact operations, and tables from these by additions, products, quotients and
+comparisons: no transcendental function, no BLAS.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,100 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.datasets.streams import Stream
-from boosters_eval.datasets.table import Table
+from boosters_eval.datasets.config import Table
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.problems import Problem
-
     _Column = NDArray[np.float64]
+    from collections.abc import Callable
+
+    from boosters_eval.datasets.catalog import Problem
+
+
+_WORDS_IN_NOISE = 12
+
+
+class Stream:
+    """A stream of random words that depends on nothing but its key."""
+
+    def __init__(self, *key: int) -> None:
+        self._bits = np.random.PCG64(np.random.SeedSequence(key))
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Raw 64-bit words."""
+        return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
+
+    def uniform(self, count: int) -> NDArray[np.float64]:
+        """Numbers in [0, 1)."""
+        return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def noise(self, count: int) -> NDArray[np.float64]:
+        """Nearly normal numbers of variance 1: twelve uniforms, added exactly, without a transcendental function."""
+        total = np.zeros(count)
+        for _ in range(_WORDS_IN_NOISE):
+            total += self.uniform(count)
+        return total - _WORDS_IN_NOISE / 2
+
+    def order(self, count: int) -> NDArray[np.int64]:
+        """A permutation of 0 .. count-1."""
+        return np.argsort(self.words(count), kind="stable").astype(np.int64)
+
+
+_KEYS = {Task.REGRESSION: 1, Task.BINARY: 2, Task.MULTICLASS: 3, Task.RANKING: 4, Task.QUANTILE: 5}
+_GROUP_SIZES = (10, 15, 20, 25, 30)  # rows per query, in turn: 20 on average
+_GRADES = (13.0, 17.0, 20.0, 23.0)  # signal and noise above these earn grades 1, 2, 3, 4
+_CENTRE, _SCALE = 14.5, 1.0  # the median of the signal, and how steeply classes part around it
+
+
+def generate_task(task: Task, rows: int, columns: int, classes: int) -> Table:
+    """A table of the task; the same arguments give the same bits."""
+    stream = Stream(15, _KEYS[task], rows, columns)
+    x = [stream.uniform(rows) for _ in range(columns)]
+    groups = _groups(rows) if task is Task.RANKING else None
+    if groups is not None:
+        per_query = stream.uniform(int(groups[-1]) + 1)
+        x[0] = per_query[groups]  # a column that only tells queries apart
+    y = _synthetic_target(task, x, stream, classes)
+    names = tuple(f"x{i}" for i in range(columns))
+    return Table(np.stack(x, axis=1).astype(np.float32), y, groups=groups, feature_names=names)
+
+
+def _synthetic_target(task: Task, x: list[_Column], stream: Stream, classes: int) -> _Column:
+    rows = len(x[0])
+    if task is Task.MULTICLASS:
+        scores = [_class_score(x, label) + 0.6 * stream.noise(rows) for label in range(classes)]
+        return np.argmax(np.stack(scores), axis=0).astype(np.float64)
+    signal = _signal(x)
+    if task is Task.BINARY:
+        z = (signal - _CENTRE) / _SCALE
+        share = 0.5 + 0.5 * z / (1 + np.abs(z))
+        return np.asarray(stream.uniform(rows) < share, dtype=np.float64)
+    if task is Task.RANKING:
+        rated = signal + 2 * stream.noise(rows)
+        return np.asarray(np.searchsorted(_GRADES, rated), dtype=np.float64)
+    spread = 0.5 + 2 * x[3] if task is Task.QUANTILE else 1.0
+    return signal + spread * stream.noise(rows)
+
+
+def _signal(x: list[_Column]) -> _Column:
+    product = x[0] * x[1]
+    jump = np.where(x[5] > 0.6, 8.0, -2.0)
+    return 40 * product * (1 - product) + 20 * (x[2] - 0.5) * (x[2] - 0.5) + 10 * x[3] + 5 * x[4] + jump * (x[6] - 0.5)
+
+
+def _class_score(x: list[_Column], label: int) -> _Column:
+    first, second, third = (x[(label + step) % len(x)] for step in (0, 1, 2))
+    product = first * second
+    return 16 * product * (1 - product) + 12 * (third - 0.5) * (third - 0.5)
+
+
+def _groups(rows: int) -> NDArray[np.int64]:
+    cycle = np.array(_GROUP_SIZES)
+    ends = np.cumsum(np.tile(cycle, rows // cycle.sum() + 1))
+    return np.searchsorted(ends, np.arange(rows), side="right").astype(np.int64)
+
 
 _LEVELS = 8  # of a categorical column
 _NOISE = 0.25  # of the signal's spread

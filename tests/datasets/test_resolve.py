@@ -8,7 +8,7 @@ from scipy import sparse
 
 import tiny
 from boosters_eval import DATASETS, ConfigError, TrainingConfig, compare, prepare_comparison
-from boosters_eval.datasets.given import given_datasets
+from boosters_eval.datasets.resolve import given_datasets
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["a", "b"])
