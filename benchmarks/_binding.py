@@ -8,11 +8,9 @@ import time
 import numpy as np
 
 from boosters_eval import Observer
-from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.data import GENERATORS, GeneratedData, Generator
-from boosters_eval.programs.parity.method import METHODS, MethodSpec, Size
-from boosters_eval.programs.parity.python import PythonBackend
-from boosters_eval.programs.parity.running import ParityRequest, run_parity
+from boosters_eval.programs.parity.backend import BACKENDS, PythonBackend
+from boosters_eval.programs.parity.method import GENERATORS, METHODS, GeneratedData, Generator, MethodSpec, Size
+from boosters_eval.programs.parity.run import ParityRequest, run_parity
 
 N_SIZES = 12
 

@@ -13,8 +13,7 @@ from boosters_eval.core.errors import InterruptedRunError
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.data import GENERATORS
-from boosters_eval.programs.parity.method import METHODS
+from boosters_eval.programs.parity.method import GENERATORS, METHODS
 from boosters_eval.programs.parity.rows import read_rows
 from processes import PLUGINS, PROGRAM, environment
 
@@ -79,7 +78,7 @@ def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypa
     def interrupted(*_, **__):
         raise InterruptedRunError
 
-    monkeypatch.setattr("boosters_eval.programs.parity.running.run_parity", interrupted)
+    monkeypatch.setattr("boosters_eval.programs.parity.run.run_parity", interrupted)
     done = boosters_eval(*COMMAND, "--force")
     assert done.returncode == 130
     (line,) = [line for line in done.stderr.splitlines() if "boosters-eval parity run" in line]
@@ -121,9 +120,9 @@ def test_a_mistake_gets_one_sentence(boosters_eval, arguments, sentence):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-TAKEN = "from boosters_eval.programs.parity.families.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'"
+TAKEN = "from boosters_eval.programs.parity.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'"
 NAMELESS = """
-from boosters_eval.programs.parity.data import Generator
+from boosters_eval.programs.parity.method import Generator
 class Mine(Generator):
     missing = generate = classmethod(lambda *_: None)
 """
@@ -265,9 +264,9 @@ PLUGIN = """
 from pathlib import Path
 
 import numpy as np
-from boosters_eval.programs.parity.data import GeneratedData, Generator
+from boosters_eval.programs.parity.method import GeneratedData, Generator
 from boosters_eval.programs.parity.method import MethodSpec, Size
-from boosters_eval.programs.parity.python import PythonBackend
+from boosters_eval.programs.parity.backend import PythonBackend
 
 class Rows{0}(Generator):
     name, recipe = "rows-{0}", "1"

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from boosters_eval.programs.parity.data import GeneratedData, Generator
-from boosters_eval.programs.parity.method import MethodSpec, Oracle, Size
-from boosters_eval.programs.parity.python import PythonBackend
+from boosters_eval.programs.parity.backend import PythonBackend
+from boosters_eval.programs.parity.method import GeneratedData, Generator, MethodSpec, Oracle, Size
 
 
 class Rows(Generator):

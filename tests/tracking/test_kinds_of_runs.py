@@ -27,8 +27,7 @@ from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.data import GENERATORS
-from boosters_eval.programs.parity.method import METHODS
+from boosters_eval.programs.parity.method import GENERATORS, METHODS
 from boosters_eval.tracking.observer import WAIT_VARIABLE
 from tiny import TINY, prepare_tiny, run_tiny, shared_pool, tiny_config
 

@@ -12,8 +12,7 @@ from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Build, Cell, Target
 from boosters_eval.programs.parity.backend import BackendSession, TimedStep
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload
-from boosters_eval.programs.parity.data import GENERATORS, ensure_data
-from boosters_eval.programs.parity.method import BASE_SEED, BINDING_TOLERANCE
+from boosters_eval.programs.parity.method import BASE_SEED, BINDING_TOLERANCE, GENERATORS, ensure_data
 from boosters_eval.programs.parity.request import ParityRequest
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ import pytest
 
 import parity_rows
 from boosters_eval.programs.parity.dashboard import MEANINGS, compact
-from boosters_eval.programs.parity.report import build_parity_report
+from boosters_eval.programs.parity.findings import build_parity_report
 
 
 @pytest.mark.parametrize("ms", [2.485036, 0.0004449999, 123.4500001])

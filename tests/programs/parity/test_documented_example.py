@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.cli.app import run
 from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.data import GENERATORS
-from boosters_eval.programs.parity.method import METHODS
+from boosters_eval.programs.parity.method import GENERATORS, METHODS
 from boosters_eval.programs.parity.rows import COLUMNS, read_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 

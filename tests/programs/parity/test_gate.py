@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boosters_eval.programs.parity.gate import decide
+from boosters_eval.programs.parity.findings import decide
 from boosters_eval.programs.parity.rows import ParityRow
 
 

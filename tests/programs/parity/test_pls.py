@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from threadpoolctl import threadpool_limits
 
-from boosters_eval.programs.parity.data import ensure_data, read_csv
-from boosters_eval.programs.parity.families.pls import PLS, PLS2, SklearnDefaultPls, SklearnPls
-from boosters_eval.programs.parity.verdicts import ParityVerdict, difference, verdict
+from boosters_eval.programs.parity.method import ensure_data, read_csv
+from boosters_eval.programs.parity.pls import PLS, PLS2, SklearnDefaultPls, SklearnPls
+from boosters_eval.programs.parity.verdicts import ParityVerdict, decide_verdict, measure_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from boosters_eval.programs.parity.backend import PythonBackend
     from boosters_eval.programs.parity.method import MethodSpec, Size
-    from boosters_eval.programs.parity.python import PythonBackend
 
 
 class Impatient(SklearnDefaultPls):
@@ -46,8 +46,8 @@ def predicted(backend: type[PythonBackend], method: MethodSpec, size: Size, root
 
 def judged(backend: type[PythonBackend], method: MethodSpec, size: Size, root: Path) -> ParityVerdict:
     oracle = predicted(SklearnPls, method, size, root)
-    found = difference(oracle, predicted(backend, method, size, root), method.metric, method.tolerance)
-    return verdict(found, method.metric, method.tolerance, convention=method.convention("sklearn.default"))
+    found = measure_difference(oracle, predicted(backend, method, size, root), method.metric, method.tolerance)
+    return decide_verdict(found, method.metric, method.tolerance, convention=method.convention("sklearn.default"))
 
 
 @pytest.mark.parametrize("size", PLS2.sizes, ids=str)

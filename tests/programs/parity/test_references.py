@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.programs.parity.judging import is_oracle
+from boosters_eval.programs.parity.judge import is_oracle
 from boosters_eval.programs.parity.method import Oracle, Size
 from boosters_eval.programs.parity.references import ReferenceStore, StoredReference
 

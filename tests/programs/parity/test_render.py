@@ -13,9 +13,9 @@ import parity_rows as given
 from boosters_eval.cli.app import run
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.parity.dashboard import render_dashboard
+from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report, reproduce_command
 from boosters_eval.programs.parity.markdown import render_parity_markdown
 from boosters_eval.programs.parity.rendering import render_parity_json
-from boosters_eval.programs.parity.report import WORDS, ParityReport, build_parity_report, reproduce_command
 from boosters_eval.programs.parity.rows import merge, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 

@@ -6,7 +6,7 @@ import pytest
 
 import parity_rows as given
 from boosters_eval.programs.parity.dashboard import render_dashboard
-from boosters_eval.programs.parity.report import build_parity_report, reproduce_command
+from boosters_eval.programs.parity.findings import build_parity_report, reproduce_command
 from browser import contrast
 
 DECLARED = {"pls": ("sklearn", "pls4all", "octave.plsregress")}

@@ -10,9 +10,9 @@ import pytest
 from boosters_eval import run_parity
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.families.pls import PLS, PLS2, IkplsScaled
-from boosters_eval.programs.parity.gate import decide
+from boosters_eval.programs.parity.findings import decide
 from boosters_eval.programs.parity.method import METHODS, Size
+from boosters_eval.programs.parity.pls import PLS, PLS2, IkplsScaled
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from boosters_eval.programs.parity.verdicts import (
     IncomparableError,
     ParityVerdict,
     WrongShapeError,
-    difference,
-    verdict,
+    decide_verdict,
+    measure_difference,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def judged(
     gaps: NDArray[Any], tolerance: float = 1e-9, marked: NDArray[Any] | None = None, **rules: Any
 ) -> ParityVerdict:
     metric = rules.pop("metric", "relative_rmse")
-    found = difference(REFERENCE, REFERENCE + gaps, metric, tolerance, marked)
-    return verdict(found, metric, tolerance, **{"marked_rows": marked is not None, "jumps": True, **rules})
+    found = measure_difference(REFERENCE, REFERENCE + gaps, metric, tolerance, marked)
+    return decide_verdict(found, metric, tolerance, **{"marked_rows": marked is not None, "jumps": True, **rules})
 
 
 def off(share: float, by: float = 2.0) -> NDArray[np.float64]:
@@ -47,7 +47,7 @@ def test_equal_bits_are_exact_and_small_differences_are_rounding() -> None:
 
 
 def test_one_row_that_is_far_off_cannot_hide_in_an_average() -> None:
-    found = difference(REFERENCE, REFERENCE + off(0.001), "relative_rmse", 0.1)
+    found = measure_difference(REFERENCE, REFERENCE + off(0.001), "relative_rmse", 0.1)
     assert found.relative_rmse < 0.1
     assert judged(off(0.001), tolerance=0.1) is ParityVerdict.BOUNDARY
 
@@ -70,17 +70,20 @@ def test_few_rows_that_are_only_just_off_are_no_boundary() -> None:
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 def test_numbers_whose_squares_do_not_exist_forgive_nothing(scale: float) -> None:
     big = REFERENCE * scale
-    found = difference(big, big * 1.5, "relative_rmse", 1e-6)
+    found = measure_difference(big, big * 1.5, "relative_rmse", 1e-6)
     assert found.relative_rmse == pytest.approx(0.5)
-    assert verdict(found, "relative_rmse", 1e-6) is ParityVerdict.DIVERGENT
-    found = difference(np.array([1.7e308, 1.0]), np.array([-1.7e308, 1.0]), "relative_rmse", 1e-6)
-    assert verdict(found, "relative_rmse", 1e-6) is ParityVerdict.DIVERGENT
+    assert decide_verdict(found, "relative_rmse", 1e-6) is ParityVerdict.DIVERGENT
+    found = measure_difference(np.array([1.7e308, 1.0]), np.array([-1.7e308, 1.0]), "relative_rmse", 1e-6)
+    assert decide_verdict(found, "relative_rmse", 1e-6) is ParityVerdict.DIVERGENT
 
 
 def test_the_band_of_a_convention_may_be_of_another_metric_than_the_tolerance() -> None:
-    found = difference(REFERENCE, REFERENCE + 0.1, "max_abs", 1e-6)
-    assert verdict(found, "max_abs", 1e-6, convention=SCALED) is ParityVerdict.DIVERGENT
-    assert verdict(found, "max_abs", 1e-6, convention=SCALED, band_metric="relative_rmse") is ParityVerdict.CONVENTION
+    found = measure_difference(REFERENCE, REFERENCE + 0.1, "max_abs", 1e-6)
+    assert decide_verdict(found, "max_abs", 1e-6, convention=SCALED) is ParityVerdict.DIVERGENT
+    assert (
+        decide_verdict(found, "max_abs", 1e-6, convention=SCALED, band_metric="relative_rmse")
+        is ParityVerdict.CONVENTION
+    )
 
 
 def test_rows_that_were_put_on_a_boundary_may_be_more_but_no_other_row_may_be_off() -> None:
@@ -103,24 +106,24 @@ def test_what_cannot_agree_is_a_cross_check() -> None:
 
 def test_an_absolute_tolerance_does_not_scale_with_the_reference() -> None:
     big = REFERENCE * 1000
-    found = difference(big, big + 5e-4, "max_abs", 1e-6)
-    assert verdict(found, "max_abs", 1e-6) is ParityVerdict.DIVERGENT
-    found = difference(big, big + 5e-4, "relative_rmse", 1e-6)
-    assert verdict(found, "relative_rmse", 1e-6) is ParityVerdict.ROUNDING
+    found = measure_difference(big, big + 5e-4, "max_abs", 1e-6)
+    assert decide_verdict(found, "max_abs", 1e-6) is ParityVerdict.DIVERGENT
+    found = measure_difference(big, big + 5e-4, "relative_rmse", 1e-6)
+    assert decide_verdict(found, "relative_rmse", 1e-6) is ParityVerdict.ROUNDING
 
 
 @pytest.mark.parametrize("shape", [(ROWS, 1), (ROWS - 1,), (1, ROWS)])
 def test_another_shape_is_an_error_even_of_the_same_size(shape: tuple[int, ...]) -> None:
     with pytest.raises(WrongShapeError):
-        difference(REFERENCE, np.zeros(shape), "relative_rmse", 1e-9)
+        measure_difference(REFERENCE, np.zeros(shape), "relative_rmse", 1e-9)
 
 
 def test_selections_are_compared_as_sets() -> None:
     wanted, chosen = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
-    found = difference(wanted, chosen, "jaccard", 0.0)
+    found = measure_difference(wanted, chosen, "jaccard", 0.0)
     assert found.jaccard == pytest.approx(2 / 3)
-    assert verdict(found, "jaccard", 0.5) is ParityVerdict.DIVERGENT
-    assert verdict(found, "jaccard", 0.7) is ParityVerdict.ROUNDING
+    assert decide_verdict(found, "jaccard", 0.5) is ParityVerdict.DIVERGENT
+    assert decide_verdict(found, "jaccard", 0.7) is ParityVerdict.ROUNDING
 
 
 @pytest.mark.parametrize("chosen", [[7.0, 8, 9, 0], [0.5, 0, 0, 0], [-1.0, 1, 0, 0]])
@@ -128,7 +131,7 @@ def test_a_selection_that_is_no_mask_is_an_error(chosen: list[float]) -> None:
     wanted = np.array([1.0, 2, 3, 0])
     for reference, prediction in ((wanted, np.array(chosen)), (np.array([1.0, 1, 0, 0]), np.array(chosen))):
         with pytest.raises(IncomparableError, match="A selection must be a mask"):
-            difference(reference, prediction, "jaccard", 0.0)
+            measure_difference(reference, prediction, "jaccard", 0.0)
 
 
 def test_marks_of_other_rows_than_those_predicted_are_an_error() -> None:
@@ -139,7 +142,7 @@ def test_marks_of_other_rows_than_those_predicted_are_an_error() -> None:
 def test_a_reference_of_zeros_forgives_nothing() -> None:
     zeros = np.zeros(10)
     assert (
-        verdict(difference(zeros, zeros + 1e-300, "relative_rmse", 1e-6), "relative_rmse", 1e-6)
+        decide_verdict(measure_difference(zeros, zeros + 1e-300, "relative_rmse", 1e-6), "relative_rmse", 1e-6)
         is ParityVerdict.DIVERGENT
     )
 

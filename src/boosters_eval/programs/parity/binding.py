@@ -21,8 +21,7 @@ from boosters_eval.engine.outcome import CellOutcome
 from boosters_eval.engine.plan import canonical
 from boosters_eval.engine.workload import Workload
 from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.data import GENERATORS, ensure_data
-from boosters_eval.programs.parity.method import BASE_SEED, MethodSpec, Size
+from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, MethodSpec, Size, ensure_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,6 +33,10 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.backend import Backend, BackendSession, TimedStep
 
 _PHASES = ("prepare", "fit", "predict")
+_JUDGING = {  # what only judges an outcome of a method
+    *("description", "canonical", "oracle", "backends", "sizes", "metric", "tolerance", "binding_tolerance"),
+    *("conventions", "jumps", "stochastic"),
+}
 
 
 class RefusedError(BoostersEvalError):
@@ -57,18 +60,7 @@ class BindingSpec(Spec):
 
     def identity(self) -> dict[str, Any]:
         """Without what only judges an outcome: another tolerance makes no measurement stale."""
-        judging = {
-            "description",
-            "canonical",
-            "oracle",
-            "backends",
-            "sizes",
-            "metric",
-            "tolerance",
-            "binding_tolerance",
-        }
-        left_out = {*judging, "conventions", "jumps", "stochastic"}
-        return self.model_dump(mode="json", exclude={"method": left_out})
+        return self.model_dump(mode="json", exclude={"method": _JUDGING})
 
     @property
     def preload(self) -> tuple[str, ...]:
@@ -99,7 +91,6 @@ class BindingOutcome(CellOutcome):
         return self.model_copy(update={"threads_observed": sighting.threads})
 
     def summary(self) -> str:
-        """The time."""
         return f"{self.reported_ms:.3g} ms ({self.timing_statistic} of {self.n_runs})"
 
 
@@ -154,17 +145,15 @@ class BindingWorkload(Workload):
             budget = None if spec.budget_s is None else round(spec.budget_s * 1e9)
             timing = adaptive_v1(work, max_runs=spec.max_runs, budget_ns=budget)
         except RefusedError as error:
-            raise RefusedError(
-                str(error)
-            ) from error  # a failure is known by its type's name: that of a subclass is not
+            raise RefusedError(str(error)) from error  # a failure is known by its type's name, not by a subclass
         finally:
             session.close()
-        first = work.predictions[0]
+        first, *others = work.predictions
         return BindingOutcome.of(
             cell,
             prediction=save_array(Path(inputs["artifacts"]), first),
             shape=first.shape,
-            repeatable=_same(*work.predictions) if len(work.predictions) > 1 else None,
+            repeatable=others[0].tobytes() == first.tobytes() if others else None,
             protocol=timing.protocol,
             reported_ms=timing.reported_ms,
             timing_statistic=timing.statistic,
@@ -224,7 +213,3 @@ def _checked(prediction: Any) -> NDArray[np.float64]:
     if not np.isfinite(array).all():
         raise InvalidPredictionError(f"A prediction must be finite. {int((~np.isfinite(array)).sum())} values are not.")
     return array
-
-
-def _same(first: NDArray[np.float64], second: NDArray[np.float64], *_: Any) -> bool:
-    return first.shape == second.shape and first.tobytes() == second.tobytes()

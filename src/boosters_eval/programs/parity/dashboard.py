@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import clean_lines, message
+from boosters_eval.programs.parity.findings import MARKS, NOT_RUN_MARK, WORDS, oracle_backend, reproduce_parts
 from boosters_eval.programs.parity.markdown import explanation, milliseconds, run_dates, times
-from boosters_eval.programs.parity.report import MARKS, NOT_RUN_MARK, WORDS, oracle_backend, reproduce_parts
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from boosters_eval.reports.document import Fact
 from boosters_eval.reports.html import sections
@@ -19,7 +19,7 @@ from boosters_eval.reports.numbers import MISSING, count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from boosters_eval.programs.parity.report import BackendScore, ParityCell, ParityReport
+    from boosters_eval.programs.parity.findings import BackendScore, ParityCell, ParityReport
 
 
 _TEXTS = {  # the row's field, by the name of its column

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import message
-from boosters_eval.programs.parity.report import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
+from boosters_eval.programs.parity.findings import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
 from boosters_eval.programs.parity.verdicts import ParityVerdict
 from boosters_eval.reports.numbers import MISSING, count, number, percent
 from boosters_eval.reports.text import escape, markdown_table
@@ -15,8 +15,8 @@ from boosters_eval.reports.text import escape, markdown_table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from boosters_eval.programs.parity.findings import BackendScore, MethodAxes, ParityCell, ParityReport
     from boosters_eval.programs.parity.method import Size
-    from boosters_eval.programs.parity.report import BackendScore, MethodAxes, ParityCell, ParityReport
 
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\+00:00")
 _LEGEND = (

@@ -78,12 +78,12 @@ class ReferenceStore:
         self, role: ReferenceRole, method: str, size: Size, parameters_digest: str, data_digest: str
     ) -> StoredReference | None:
         """The reference of a cell, if it is stored."""
-        path = self.folder / f"{_name(role, method, size, parameters_digest, data_digest)}.json"
+        wanted = (role, method, size, parameters_digest, data_digest)
+        path = self.folder / f"{_name(*wanted)}.json"
         if not path.exists():
             return None
         found = self._read(path)
-        same = (found.role, found.method, found.size, found.parameters_digest, found.data_digest)
-        if same != (role, method, size, parameters_digest, data_digest):
+        if (found.role, found.method, found.size, found.parameters_digest, found.data_digest) != wanted:
             raise FileFormatError(f"{path} is not the reference that its name says.")
         return found
 
@@ -122,24 +122,23 @@ class ReferenceStore:
         return found
 
 
-def root_of(request: ParityRequest | OraclesListRequest) -> Path:
+def find_root(request: ParityRequest | OraclesListRequest) -> Path:
     """Where data, arrays and references are kept."""
     return home(request.home).absolute() / "parity"
 
 
-def store_of(request: ParityRequest | OraclesListRequest) -> ReferenceStore:
-    """The stored references."""
-    return ReferenceStore(request.oracles or root_of(request) / "oracles")
+def open_store(request: ParityRequest | OraclesListRequest) -> ReferenceStore:
+    return ReferenceStore(request.oracles or find_root(request) / "oracles")
 
 
 def list_stored(request: OraclesListRequest) -> StoredOracles:
     """List the stored references."""
-    return StoredOracles(tuple(store_of(request).all()))
+    return StoredOracles(tuple(open_store(request).all()))
 
 
 def verify_stored(request: OraclesVerifyRequest) -> VerifiedOracles:
     """Check every stored reference against its digest."""
-    return VerifiedOracles(dict(store_of(request).verify()))
+    return VerifiedOracles(dict(open_store(request).verify()))
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,6 @@ class StoredOracles(Findings):
     references: tuple[StoredReference, ...]
 
     def show(self, screen: Screen) -> None:
-        """A table."""
         rows = [
             (found.method, str(found.size), found.role, f"{found.backend} {found.version}", found.measured_at)
             for found in self.references
@@ -170,11 +168,9 @@ class VerifiedOracles(Findings):
         return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """A line per reference."""
         for name, fault in self.faults.items():
             screen.say(f"{name}: {fault or 'unchanged'}")
 
     def conclude(self, screen: Screen) -> None:
-        """Say that nothing is there."""
         if not self.faults:
             screen.note("Error: No reference is stored, so nothing was verified.")

@@ -9,11 +9,11 @@ from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import escape_json
 from boosters_eval.engine.journal import no_collection
+from boosters_eval.programs.parity.catalog import register_files
 from boosters_eval.programs.parity.dashboard import render_dashboard
+from boosters_eval.programs.parity.findings import build_parity_report
 from boosters_eval.programs.parity.markdown import render_parity_markdown
 from boosters_eval.programs.parity.method import METHODS
-from boosters_eval.programs.parity.registration import register_files
-from boosters_eval.programs.parity.report import build_parity_report
 from boosters_eval.programs.parity.rows import merge, read_rows
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.parity.report import ParityReport
+    from boosters_eval.programs.parity.findings import ParityReport
     from boosters_eval.programs.parity.request import ParityRenderRequest
     from boosters_eval.programs.parity.rows import ParityRow
 

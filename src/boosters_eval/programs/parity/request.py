@@ -67,7 +67,7 @@ class ParityRequest(_Timed, Request):
 
     Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
     """
-    program: ClassVar = "boosters_eval.programs.parity.running:run_parity"
+    program: ClassVar = "boosters_eval.programs.parity.run:run_parity"
 
     methods: Sequence[str] = _METHODS
     backends: Sequence[str] = parameter(
@@ -110,7 +110,7 @@ class ParityGateRequest(Request):
 
     command: ClassVar = "parity gate"
     help: ClassVar = "Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."
-    program: ClassVar = "boosters_eval.programs.parity.gate:decide_gate"
+    program: ClassVar = "boosters_eval.programs.parity.findings:decide_gate"
 
     csv: Sequence[Path] = _CSV
     strict_external: bool = parameter(False, kind=FLAG, help="Fail on divergent external backends as well.")
@@ -149,7 +149,7 @@ class ParityListRequest(Request):
 
     command: ClassVar = "parity list"
     help: ClassVar = "List methods and backends, and what is available here."
-    program: ClassVar = "boosters_eval.programs.parity.listing:list_all"
+    program: ClassVar = "boosters_eval.programs.parity.catalog:list_available"
 
     registry: Sequence[Path] = _REGISTRY
 
@@ -186,7 +186,7 @@ class OraclesRefreshRequest(_Timed, Request):
     help: ClassVar = (
         "Run the oracle and the canonical binding of each method on its sizes, and store what they predict."
     )
-    program: ClassVar = "boosters_eval.programs.parity.running:refresh_oracles"
+    program: ClassVar = "boosters_eval.programs.parity.run:refresh_oracles"
 
     methods: Sequence[str] = _METHODS
     oracles: Path | None = _ORACLES

@@ -114,6 +114,11 @@ class ParityRow(FileModel):
         return RowKey(*self.place, self.parameters_digest, self.data_digest)
 
     @property
+    def spec(self) -> str:
+        """The name of its spec in a plan: what is done on how much data, with how many threads."""
+        return f"{self.method}/{self.n}x{self.p}@{self.threads}"
+
+    @property
     def place(self) -> Place:
         """The key without what the cell was given."""
         return Place(self.method, self.backend, self.n, self.p, self.threads)
@@ -137,7 +142,7 @@ def merge(*files: Iterable[ParityRow]) -> list[ParityRow]:
     return [row for key, row in found.items() if key.data_digest or key not in known]  # its data could not be made then
 
 
-def current_rows(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], dict[Place, ParityRow]]:
+def select_current(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], dict[Place, ParityRow]]:
     """One row per place, and the rows that are left out: on other data or with other parameters than the newest.
 
     The newest of a method and size decides: what was predicted from other data is compared with nothing of today.
@@ -151,16 +156,12 @@ def current_rows(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], dic
     left_out: dict[Place, ParityRow] = {}
     for row in rows:
         newest = latest.get((row.method, row.n, row.p))
-        same = newest is None or _inputs(row) == _inputs(newest)
+        same = newest is None or row.key[-2:] == newest.key[-2:]  # the digests
         if row.status.started and not same:
             left_out[row.place] = row
         elif same or row.place not in found:  # an absent backend is absent whatever the data
             found[row.place] = row
     return found, left_out
-
-
-def _inputs(row: ParityRow) -> tuple[str, str]:
-    return row.parameters_digest, row.data_digest
 
 
 def render_rows(rows: Iterable[ParityRow]) -> str:
@@ -178,12 +179,10 @@ def _cell(name: str, value: Any) -> Any:
         return ""
     if name == "samples_ns":
         return json.dumps(value, separators=(",", ":"))
-    return _guarded(value) if name in _TEXT else value
-
-
-def _guarded(text: str) -> str:
-    """Text that a spreadsheet takes for text. Reading takes one apostrophe away, so one that was there is doubled."""
-    return f"'{text}" if text.startswith("'") else str(csv_cell(text))
+    if name not in _TEXT:
+        return value
+    # What a spreadsheet takes for text. Reading takes one apostrophe away, so one that was there is doubled.
+    return f"'{value}" if value.startswith("'") else csv_cell(value)
 
 
 def write_rows(path: Path, rows: Iterable[ParityRow]) -> None:

@@ -88,7 +88,7 @@ class Difference:
         return self.max_abs if metric == "max_abs" else self.relative_rmse
 
 
-def difference(
+def measure_difference(
     reference: NDArray[np.float64],
     prediction: NDArray[np.float64],
     metric: DifferenceMetric,
@@ -99,10 +99,10 @@ def difference(
     if prediction.shape != reference.shape:
         raise WrongShapeError(f"The prediction must have shape {reference.shape}. Got {prediction.shape} instead.")
     if metric == "jaccard":
-        return _selection_difference(reference, prediction)
+        return _measure_selections(reference, prediction)
     with np.errstate(over="ignore"):  # a gap that is too large for a number is infinite, and off
         gaps = np.abs(prediction - reference)
-    scale, rmse, largest = root_mean_square(reference), root_mean_square(gaps), float(gaps.max(initial=0.0))
+    scale, rmse, largest = _root_mean_square(reference), _root_mean_square(gaps), float(gaps.max(initial=0.0))
     allowed = tolerance if metric == "max_abs" else tolerance * scale
     off = (gaps > allowed).reshape(len(gaps), -1).any(axis=1)
     if marked is not None and marked.shape != off.shape:
@@ -116,7 +116,7 @@ def difference(
     )
 
 
-def root_mean_square(values: NDArray[np.float64]) -> float:
+def _root_mean_square(values: NDArray[np.float64]) -> float:
     """Without squaring what is too large or too small for it: an infinite scale would forgive everything."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0 or not np.isfinite(largest):
@@ -131,7 +131,7 @@ def _ratio(part: float, whole: float) -> float:
         return float(np.float64(part) / whole) if whole else float("inf")
 
 
-def _selection_difference(reference: NDArray[np.float64], prediction: NDArray[np.float64]) -> Difference:
+def _measure_selections(reference: NDArray[np.float64], prediction: NDArray[np.float64]) -> Difference:
     for selection in (reference, prediction):
         if not np.isin(selection, (0.0, 1.0)).all():  # positions would all count as chosen
             raise IncomparableError("A selection must be a mask: 1 for what is chosen, 0 for what is not.")
@@ -149,7 +149,7 @@ def _selection_difference(reference: NDArray[np.float64], prediction: NDArray[np
     )
 
 
-def verdict(
+def decide_verdict(
     found: Difference,
     metric: DifferenceMetric,
     tolerance: float,

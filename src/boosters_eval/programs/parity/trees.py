@@ -3,20 +3,92 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import warnings
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boosters_eval.datasets.generated import Stream
-from boosters_eval.programs.parity.data import GeneratedData, Generator
-from boosters_eval.programs.parity.families.training import MODEL_FILES, TRAINERS
-from boosters_eval.programs.parity.method import MethodSpec, Oracle, Size
+from boosters_eval.programs.parity.method import GeneratedData, Generator, MethodSpec, Oracle, Size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Numbers = NDArray[np.float64]
+    Trained = tuple[bytes, dict[str, list[float]]]  # the model's file, and where trees split each column
+
+MODEL_FILES = {"xgboost": "model.json", "lightgbm": "model.txt", "catboost": "model.cbm"}
+N_TREES = 200
 ROWS_TO_LEARN = 2_000
+
+
+def train_xgboost(x: Numbers, y: Numbers, variant: str) -> Trained:
+    """With the drop of dart, or an early stop that leaves trees behind the best one."""
+    import xgboost as xgb  # noqa: PLC0415 (only the trainer needs it)
+
+    parameters: dict[str, Any] = {"max_depth": 6, "eta": 0.1, "nthread": 1, "seed": 1, "verbosity": 0}
+    if variant == "dart":
+        parameters |= {"booster": "dart", "rate_drop": 0.1}
+    missing = 0.0 if variant == "missing_zero" else np.nan
+    if variant == "early_stopping":
+        half = len(x) // 2
+        data = xgb.DMatrix(x[:half], y[:half], missing=missing, nthread=1)
+        unlike = xgb.DMatrix(x[half:], y[half:] + 3 * np.sign(y[half:]), missing=missing, nthread=1)
+        watched = [(unlike, "valid")]
+        model = xgb.train(
+            parameters | {"eta": 0.3}, data, 500, evals=watched, early_stopping_rounds=50, verbose_eval=False
+        )
+    else:
+        model = xgb.train(parameters, xgb.DMatrix(x, y, missing=missing, nthread=1), N_TREES)
+    table = model.trees_to_dataframe()
+    splits = table[table["Feature"] != "Leaf"]
+    found = {name[1:]: sorted(set(part["Split"].dropna())) for name, part in splits.groupby("Feature")}
+    return bytes(model.save_raw("json")), found
+
+
+def train_lightgbm(x: Numbers, y: Numbers, variant: str) -> Trained:
+    """With linear leaves, or with the last column as a category."""
+    import lightgbm as lgb  # noqa: PLC0415 (only the trainer needs it)
+
+    parameters = {"num_leaves": 31, "num_threads": 1, "seed": 1, "deterministic": True, "verbose": -1}
+    categories = [x.shape[1] - 1] if variant == "categorical" else []
+    data = lgb.Dataset(x, y, categorical_feature=categories, params={"linear_tree": variant == "linear"})
+    model = lgb.train(parameters | {"linear_tree": variant == "linear"}, data, N_TREES)
+    found: dict[str, list[float]] = {}
+
+    def walk(node: dict[str, Any]) -> None:
+        if "split_feature" in node:
+            if node["decision_type"] == "<=":
+                found.setdefault(str(node["split_feature"]), []).append(float(node["threshold"]))
+            walk(node["left_child"])
+            walk(node["right_child"])
+
+    for tree in model.dump_model()["tree_info"]:
+        walk(tree["tree_structure"])
+    unique = {column: sorted(set(values)) for column, values in found.items()}
+    return model.model_to_string().encode(), unique
+
+
+def train_catboost(x: Numbers, y: Numbers, variant: str) -> Trained:
+    """Symmetric trees, whose thresholds are the borders of each column."""
+    import catboost  # noqa: PLC0415 (only the trainer needs it)
+
+    del variant
+    model = catboost.CatBoostRegressor(
+        iterations=N_TREES, depth=6, thread_count=1, random_seed=1, verbose=False, allow_writing_files=False
+    )
+    model.fit(x, y)
+    found = {str(column): [float(value) for value in values] for column, values in model.get_borders().items()}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.cbm"
+        model.save_model(str(path))
+        return path.read_bytes(), found
+
+
+TRAINERS = {"xgboost": train_xgboost, "lightgbm": train_lightgbm, "catboost": train_catboost}
 
 
 class TrainedModel(Generator):
@@ -27,8 +99,8 @@ class TrainedModel(Generator):
 
     @classmethod
     def missing(cls, method: MethodSpec) -> str | None:
-        """Whether the library that trains is not installed."""
-        return TRAINERS[str(method.parameters["library"])].missing()
+        library = str(method.parameters["library"])
+        return None if find_spec(library) else f"{library} is not installed: pip install 'boosters-eval[all]'"
 
     @classmethod
     def shared(cls, method: MethodSpec, size: Size) -> dict[str, bytes]:
@@ -39,7 +111,7 @@ class TrainedModel(Generator):
         y += np.nan_to_num(x).sum(axis=1) + 0.1 * Stream(8, size.p).noise(len(x))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that dart is going out of fashion, say: this is why it is looked at
-            model, thresholds = TRAINERS[library].train(x, y, variant)
+            model, thresholds = TRAINERS[library](x, y, variant)
         return {MODEL_FILES[library]: model, "thresholds.json": json.dumps(thresholds).encode()}
 
     @classmethod
@@ -60,7 +132,7 @@ class TrainedModel(Generator):
         return GeneratedData({"X": x, "marked": marked.astype(np.float64)})
 
 
-def _features(stream: Stream, size: Size, variant: str) -> NDArray[np.float64]:
+def _features(stream: Stream, size: Size, variant: str) -> Numbers:
     """Numbers that a single float holds exactly, so that only thresholds can tell the precisions apart."""
     x = stream.noise(size.n * size.p).reshape(size.n, size.p).astype(np.float32).astype(np.float64)
     if variant == "missing":

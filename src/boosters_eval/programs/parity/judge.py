@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import cached_property
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine.artifacts import load_array
+from boosters_eval.engine.kinds import RunKind
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.binding import BindingOutcome, RefusedError
-from boosters_eval.programs.parity.data import ensure_data, read_csv
-from boosters_eval.programs.parity.process import WorkerError
-from boosters_eval.programs.parity.references import StoredReference
-from boosters_eval.programs.parity.rows import ParityRow
-from boosters_eval.programs.parity.verdicts import BindingStatus, IncomparableError, ParityVerdict, difference, verdict
+from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
+from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
+from boosters_eval.programs.parity.method import GENERATORS, ensure_data, read_csv
+from boosters_eval.programs.parity.references import ReferenceStore, StoredReference
+from boosters_eval.programs.parity.rows import ParityRow, render_rows
+from boosters_eval.programs.parity.verdicts import (
+    BindingStatus,
+    IncomparableError,
+    ParityVerdict,
+    decide_verdict,
+    measure_difference,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,24 +36,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.kinds import Competing
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.programs.parity.binding import BindingSpec
-    from boosters_eval.programs.parity.method import Oracle
-    from boosters_eval.programs.parity.references import ReferenceRole, ReferenceStore
+    from boosters_eval.programs.parity.method import DifferenceMetric, Oracle
+    from boosters_eval.programs.parity.references import ReferenceRole
 
-
-_JUDGED_NUMBERS = (
-    "binding_verdict",
-    "binding_max_abs",
-    "verdict",
-    "divergence",
-    "tolerance",
-    "max_abs",
-    "relative_rmse",
-    "rows_off",
+_JUDGED = (
+    *("binding_verdict", "binding_max_abs", "verdict", "divergence", "tolerance", "max_abs", "relative_rmse"),
+    *("rows_off", "message", "oracle", "divergence_metric", "convention"),
 )
 _PRINTED = 300  # characters of what a process printed before it ended
-_JUDGED_WORDS = ("message", "oracle", "divergence_metric", "convention")
 
 
 class _Known(NamedTuple):
@@ -62,8 +61,7 @@ class Judge:
     def __init__(self, store: ReferenceStore, root: Path, *, stores: bool = True) -> None:
         self.store, self.stores = store, stores
         self.root = root  # with the shared data and the arrays
-        self._found: dict[tuple[ReferenceRole, str], _Known | None] = {}
-        self._faults: dict[tuple[ReferenceRole, str], str] = {}
+        self._found: dict[tuple[ReferenceRole, str], _Known | str] = {}  # a text: why there is none
         self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
     def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
@@ -84,22 +82,18 @@ class Judge:
         if row.status is not BindingStatus.OK:
             return row
         try:
-            judged = self._judged(spec, row.backend, load_array(self.root / "arrays", row.prediction))
+            judged = self._judge(spec, row.backend, row.prediction)
         except IncomparableError as error:
             judged = {"status": BindingStatus.FAILED, "message": str(error)}
         except RunError:
             return row
-        return row.model_copy(update={**dict.fromkeys(_JUDGED_NUMBERS), **dict.fromkeys(_JUDGED_WORDS, ""), **judged})
+        return row.model_copy(update={**{name: ParityRow.model_fields[name].default for name in _JUDGED}, **judged})
 
     def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> None:
         """Take what the canonical binding or the oracle predicted with one thread for a reference."""
-        method = spec.method
+        method, oracle = spec.method, spec.method.oracle
         roles: list[ReferenceRole] = ["canonical"] if backend == method.canonical else []
-        if (
-            method.oracle is not None
-            and backend == method.oracle.backend
-            and is_oracle(method.oracle, outcome.versions)
-        ):
+        if oracle is not None and backend == oracle.backend and is_oracle(oracle, outcome.versions):
             roles.append("oracle")
         for role in roles:
             reference = StoredReference(
@@ -121,19 +115,22 @@ class Judge:
             self._found[_place(role, spec)] = known
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
-        at = "" if outcome is None else getattr(outcome, "measured_at", "") or _last_session(run)
+        """A failure has no time of its own, and must not look older than it may be: that of the last session."""
+        last = (run.facts.resumed or (run.facts,))[-1].started_at
+        at = "" if outcome is None else getattr(outcome, "measured_at", "") or last
         facts = {"run_id": run.plan.run_id, "measured_at": at, "host_json": _host(run, outcome)}
         if outcome is None:
-            return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
+            return make_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
-            return base_row(spec, backend, _status(outcome), signal=outcome.signal, message=_told(outcome), **facts)
+            return make_row(spec, backend, _status(outcome), signal=outcome.signal, message=_told(outcome), **facts)
         try:
-            judged = self._judged(spec, backend, load_array(self.root / "arrays", outcome.prediction))
+            judged = self._judge(spec, backend, outcome.prediction)
         except (IncomparableError, RunError) as error:
-            return base_row(spec, backend, BindingStatus.FAILED, message=str(error), **facts)
-        return base_row(spec, backend, BindingStatus.OK, **times_of(outcome), **judged, **facts)
+            return make_row(spec, backend, BindingStatus.FAILED, message=str(error), **facts)
+        return make_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
 
-    def _judged(self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64]) -> dict[str, Any]:
+    def _judge(self, spec: BindingSpec, backend: str, digest: str) -> dict[str, Any]:
+        prediction = load_array(self.root / "arrays", digest)
         marked = self._marked(spec)
         return {
             **self._against_canonical(spec, backend, prediction, marked),
@@ -144,16 +141,15 @@ class Judge:
         self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64], marked: NDArray[np.bool_] | None
     ) -> dict[str, Any]:
         """Gate 1, for the project's own bindings: the largest absolute difference, unless a convention explains it."""
-        if not _is_own(backend) and backend != spec.method.canonical:
+        method, limit = spec.method, spec.method.binding_tolerance
+        if not _is_own(backend) and backend != method.canonical:
             return {}
         known = self._reference("canonical", spec)
-        if known is None:
-            return {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": self._fault("canonical", spec)}
-        method, limit = spec.method, spec.method.binding_tolerance
-        found = difference(
-            known.array, prediction, "jaccard" if method.metric == "jaccard" else "max_abs", limit, marked
-        )
-        word = verdict(
+        if isinstance(known, str):
+            return {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": known}
+        metric: DifferenceMetric = "jaccard" if method.metric == "jaccard" else "max_abs"
+        found = measure_difference(known.array, prediction, metric, limit, marked)
+        word = decide_verdict(
             found,
             "max_abs",
             limit,
@@ -172,12 +168,12 @@ class Judge:
         if method.oracle is None:
             return {"verdict": ParityVerdict.NO_ORACLE}
         known = self._reference("oracle", spec)
-        if known is None:
+        if isinstance(known, str):
             wanted = f"No reference of {method.oracle.backend} {method.oracle.version}: run it with one thread."
-            return {"verdict": ParityVerdict.ORACLE_MISSING, "message": self._fault("oracle", spec) or wanted}
-        found = difference(known.array, prediction, method.metric, method.tolerance, marked)
+            return {"verdict": ParityVerdict.ORACLE_MISSING, "message": known or wanted}
+        found = measure_difference(known.array, prediction, method.metric, method.tolerance, marked)
         convention = method.convention(backend)
-        word = verdict(
+        word = decide_verdict(
             found,
             method.metric,
             method.tolerance,
@@ -203,26 +199,19 @@ class Judge:
             "convention": explained.get(word, ""),
         }
 
-    def _reference(self, role: ReferenceRole, spec: BindingSpec) -> _Known | None:
-        """The reference, looked up once. One that is damaged costs the cells that need it, and no others."""
-        place = _place(role, spec)
+    def _reference(self, role: ReferenceRole, spec: BindingSpec) -> _Known | str:
+        """The reference, looked up once, or what is wrong with it. A damaged one costs only the cells that need it."""
+        place, method, oracle = _place(role, spec), spec.method, spec.method.oracle
         if place not in self._found:
             try:
-                self._found[place] = self._stored(role, spec)
+                found = self.store.find(role, method.name, spec.size, method.parameters_digest, spec.data_digest)
+                if found is not None and role == "oracle" and oracle is not None:
+                    wanted = found.backend == oracle.backend and is_oracle(oracle, found.versions)
+                    found = found if wanted else None
+                self._found[place] = "" if found is None else _Known(found, self.store.array(found))
             except (FileFormatError, RunError) as error:
-                self._found[place], self._faults[place] = None, str(error)
+                self._found[place] = str(error)
         return self._found[place]
-
-    def _stored(self, role: ReferenceRole, spec: BindingSpec) -> _Known | None:
-        method = spec.method
-        found = self.store.find(role, method.name, spec.size, method.parameters_digest, spec.data_digest)
-        if found is not None and role == "oracle" and method.oracle is not None:
-            wanted = found.backend == method.oracle.backend and is_oracle(method.oracle, found.versions)
-            found = found if wanted else None
-        return None if found is None else _Known(found, self.store.array(found))
-
-    def _fault(self, role: ReferenceRole, spec: BindingSpec) -> str:
-        return self._faults.get(_place(role, spec), "")
 
     def _marked(self, spec: BindingSpec) -> NDArray[np.bool_] | None:
         """The rows that were put on a boundary, if the data have such rows."""
@@ -252,11 +241,6 @@ def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:
         ) from None
     except InvalidVersion:
         return False
-
-
-def _last_session(run: Run) -> str:
-    """When the run was last continued: a failure has no time of its own, and must not look older than it may be."""
-    return (run.facts.resumed or (run.facts,))[-1].started_at
 
 
 def _told(failure: Failure) -> str:
@@ -292,7 +276,7 @@ def _host(run: Run, outcome: Outcome | Failure | None) -> str:
     return json.dumps({name: str(value) for name, value in known.items() if value})
 
 
-def times_of(outcome: BindingOutcome) -> dict[str, Any]:
+def _times(outcome: BindingOutcome) -> dict[str, Any]:
     """What a row tells of a cell that finished, whatever it is judged to be."""
     phases = {f"{name}_ms": median(times) / 1e6 for name, times in outcome.phases_ns.items() if times}
     return {
@@ -312,7 +296,7 @@ def times_of(outcome: BindingOutcome) -> dict[str, Any]:
     }
 
 
-def base_row(spec: BindingSpec, backend: str, status: BindingStatus, **facts: Any) -> ParityRow:
+def make_row(spec: BindingSpec, backend: str, status: BindingStatus, **facts: Any) -> ParityRow:
     """A row with what is known of a cell before it runs."""
     found = BACKENDS.get(backend)
     return ParityRow(
@@ -328,3 +312,85 @@ def base_row(spec: BindingSpec, backend: str, status: BindingStatus, **facts: An
         status=status,
         **facts,
     )
+
+
+_TIMES = ("reported_ms", "load_ms", "prepare_ms", "fit_ms", "predict_ms", "n_runs", "total_runs")
+_DISTANCES = ("divergence", "max_abs", "relative_rmse", "rows_off", "binding_max_abs")
+_WORDS = {
+    *("verdict", "binding_verdict", "oracle", "divergence_metric", "convention", "message"),
+    *("language", "timing_statistic", "stop_reason", "repeatable"),
+}
+
+
+class ParityKind(RunKind):
+    """How far each backend is from its references, and how long it takes."""
+
+    workloads: ClassVar[frozenset[str]] = frozenset({BindingWorkload.name})
+
+    @cached_property
+    def _rows(self) -> dict[str, ParityRow]:
+        """The row of each cell, by its key, judged without storing anything: the program itself does that.
+
+        Data of a generator that only the program knows, from a file of `--registry`, have no rows here.
+        """
+        specs = {
+            spec.name: spec
+            for spec in self.run.plan.specs
+            if isinstance(spec, BindingSpec) and spec.method.data in GENERATORS
+        }
+        root = self.folder.path.parent.parent / "parity"
+        rows = Judge(ReferenceStore(root / "oracles"), root, stores=False).rows(self.run, specs)
+        cells = [cell.key for cell in self.run.plan.cells if cell.spec.name in specs]
+        return dict(zip(cells, rows, strict=True))
+
+    @cached_property
+    def findings(self) -> Any:
+        """The rows, as `parity run` writes them."""
+        return list(self._rows.values())
+
+    def parameters(self, cells: Competing) -> dict[str, Any]:
+        """The method, the size of its data, and what counts as agreement."""
+        spec = cells.spec
+        if not isinstance(spec, BindingSpec):
+            raise TypeError(f"{spec.name} is not a method.")
+        method = spec.method
+        return {
+            "method": method.name,
+            "size": str(spec.size),
+            "n_threads": spec.n_threads,
+            **{f"parameter.{name}": value for name, value in method.parameters.items()},
+            **method.model_dump(
+                mode="json", include={"canonical", "metric", "tolerance", "binding_tolerance", "timed"}
+            ),
+            "oracle": f"{method.oracle.backend} {method.oracle.version}" if method.oracle else None,
+            "max_runs": spec.max_runs,
+            "budget_s": spec.budget_s,
+        }
+
+    def facts(self, cells: Competing) -> dict[str, Any]:
+        """The verdicts, and what they rest on."""
+        rows = [self._rows[result.key] for result in cells.results if result.key in self._rows]  # one, or none
+        told = {name: value for row in rows for name, value in row.model_dump(mode="json", include=_WORDS).items()}
+        return {**cells.spec.model_dump(include={"data_digest"}), **told}
+
+    def numbers(self, result: Outcome) -> dict[str, float | None]:
+        """Times, and distances from the oracle and the canonical binding."""
+        times = _times(result) if isinstance(result, BindingOutcome) else {}
+        row = self._rows.get(result.key)
+        return {
+            **{name: getattr(row, name, None) for name in _DISTANCES},
+            **{name: times.get(name) for name in _TIMES},
+        }
+
+    def files(self) -> dict[str, str]:
+        """The dashboard, the report, and the rows for `parity gate` and `parity render`."""
+        from boosters_eval.programs.parity.dashboard import render_dashboard  # noqa: PLC0415 (only at the end)
+        from boosters_eval.programs.parity.findings import build_parity_report  # noqa: PLC0415
+        from boosters_eval.programs.parity.rendering import declared_backends, render_parity_json  # noqa: PLC0415
+
+        report = build_parity_report(self.findings, declared_backends(self.findings))
+        return {
+            "report.html": render_dashboard(report),
+            "results.json": render_parity_json(report),
+            "rows.csv": render_rows(self.findings),
+        }

@@ -13,9 +13,8 @@ from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.engine.executor import EXECUTORS, Executor
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
-from boosters_eval.programs.parity.data import GENERATORS
-from boosters_eval.programs.parity.gate import decide
-from boosters_eval.programs.parity.method import METHODS, Convention
+from boosters_eval.programs.parity.findings import decide
+from boosters_eval.programs.parity.method import GENERATORS, METHODS, Convention
 from boosters_eval.programs.parity.rows import ParityRow, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from stamping import FAST, SLOW, Stamping

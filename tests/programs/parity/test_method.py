@@ -13,8 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import fake_backends as fakes
 from boosters_eval.core.errors import RunError
-from boosters_eval.programs.parity.data import GENERATORS, ensure_data, read_arrays, read_csv, to_csv
-from boosters_eval.programs.parity.method import BASE_SEED
+from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, ensure_data, read_arrays, read_csv, to_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pytest
 
-from boosters_eval.programs.parity.process import ProcessBackend, WorkerError
+from boosters_eval.programs.parity.backend import ProcessBackend, WorkerError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -18,19 +19,18 @@ from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import folder_of, run_folders
 from boosters_eval.engine.session import check_names, continuing, opened
-from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, availability
+from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
-from boosters_eval.programs.parity.data import GENERATORS, ensure_data
-from boosters_eval.programs.parity.judging import Judge, base_row
-from boosters_eval.programs.parity.method import BASE_SEED, METHODS, MethodSpec, Size
-from boosters_eval.programs.parity.references import root_of, store_of
-from boosters_eval.programs.parity.registration import register_files
+from boosters_eval.programs.parity.catalog import register_files
+from boosters_eval.programs.parity.judge import Judge, make_row
+from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, METHODS, MethodSpec, Size, ensure_data
+from boosters_eval.programs.parity.references import find_root, open_store
 from boosters_eval.programs.parity.request import ParityRequest
 from boosters_eval.programs.parity.rows import ParityRow, RowKey, merge, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from boosters_eval.core.findings import Screen
@@ -40,13 +40,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.request import OraclesRefreshRequest
 
 PARITY = "parity"  # what these runs are read as
-_FAILED = (
-    BindingStatus.FAILED,
-    BindingStatus.CRASHED,
-    BindingStatus.TIMEOUT,
-    BindingStatus.REFUSED,
-    BindingStatus.NOT_RUN,
-)
+_NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.DEFERRED, BindingStatus.NOT_IMPLEMENTED)
 
 
 def run_parity(request: ParityRequest) -> Findings:
@@ -66,7 +60,7 @@ def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
     register_files(request.registry)
     check_names(request)
     backends: dict[str, tuple[str, ...]] = {}
-    for method in [METHODS[name] for name in selected(request.methods) or METHODS]:
+    for method in [METHODS[name] for name in _select(request.methods) or METHODS]:
         if method.oracle is None:
             tell(f"{method.name} declares no oracle.")
         else:
@@ -90,16 +84,21 @@ class ParityRun(Findings):
     @property
     def exit_code(self) -> int:
         """Whether they agree is the gate's question."""
-        failed = any(row.status in _FAILED for row in self.rows)
-        return ExitCode.EXECUTION_ERROR if failed or not self.rows else ExitCode.SUCCESS
+        fine = (BindingStatus.OK, BindingStatus.DEFERRED, BindingStatus.NOT_AVAILABLE, BindingStatus.NOT_IMPLEMENTED)
+        whole = self.rows and all(row.status in fine for row in self.rows)
+        return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """A table."""
-        columns = ("method", "backend", "size", "threads", "result", "difference", "ms")
-        screen.rows(columns, [_shown(row) for row in self.rows], keys=4)
+        shown = []
+        for row in self.rows:
+            ending = row.status.value + (f" ({row.signal})" if row.signal else "")
+            word = row.verdict.value if row.verdict else ending
+            far = "-" if row.divergence is None else f"{row.divergence:.2g}"
+            time = "-" if row.reported_ms is None else f"{row.reported_ms:.3g}"
+            shown.append((row.method, row.backend, f"{row.n}x{row.p}", str(row.threads), word, far, time))
+        screen.rows(("method", "backend", "size", "threads", "result", "difference", "ms"), shown, keys=4)
 
     def conclude(self, screen: Screen) -> None:
-        """Where the rows are."""
         if self.out_csv is not None and not screen.quiet:
             screen.note(f"Written: {self.out_csv}")
 
@@ -123,26 +122,11 @@ class RefreshedOracles(ParityRun):
         """How many were not stored, and why the first was not."""
         if self.exit_code == ExitCode.SUCCESS:
             return
-        stored = self.stored
+        stored, told = self.stored, ""
         first = next((row for row in self.rows if row not in stored), None)
-        told = (
-            f", the first of them {first.method} of {first.backend}: {first.message or first.status.value}"
-            if first
-            else ""
-        )
+        if first:
+            told = f", the first of them {first.method} of {first.backend}: {first.message or first.status.value}"
         screen.note(f"Error: {len(self.rows) - len(stored)} of {len(self.rows)} references were not stored{told}.")
-
-
-def _shown(row: ParityRow) -> tuple[str, ...]:
-    return (
-        row.method,
-        row.backend,
-        f"{row.n}x{row.p}",
-        str(row.threads),
-        row.verdict.value if row.verdict else row.status.value + (f" ({row.signal})" if row.signal else ""),
-        "-" if row.divergence is None else f"{row.divergence:.2g}",
-        "-" if row.reported_ms is None else f"{row.reported_ms:.3g}",
-    )
 
 
 @dataclass(frozen=True)
@@ -153,9 +137,8 @@ class PlannedParity(PlannedRun):
 
     @classmethod
     def of_rows(cls, planned: ParityPlan, settings: RunSettings) -> PlannedParity:
-        """What would be done with each row."""
-        kept = [f"{spec_of(row)} {row.backend}: kept" for row in planned.kept]
-        absent = [f"{spec_of(row)} {row.backend}: {row.status.value}: {row.message}" for row in planned.absent]
+        kept = [f"{row.spec} {row.backend}: kept" for row in planned.kept]
+        absent = [f"{row.spec} {row.backend}: {row.status.value}: {row.message}" for row in planned.absent]
         return replace(cls.of(planned.plan, continuing(settings, planned.plan)), known=(*kept, *absent))
 
     @property
@@ -180,25 +163,11 @@ class ParityPlan:
     specs: Mapping[str, BindingSpec] = field(default_factory=dict)
     keys: tuple[RowKey, ...] = ()  # of all rows, as they were asked for
 
-    def spec_of(self, row: ParityRow) -> BindingSpec:
-        """The spec of a row's cell."""
-        return self.specs[spec_of(row)]
-
     @property
     def unavailable(self) -> tuple[Exclusion, ...]:
         """What was asked for but is not here, for the record of the run."""
         gone = (row for row in self.absent if row.status is BindingStatus.NOT_AVAILABLE)
-        return tuple(Exclusion(spec=spec_of(row), target=row.backend, reason=row.message) for row in gone)
-
-
-def spec_name(method: str, size: Size, threads: int) -> str:
-    """The name of a spec: what is done on how much data, with how many threads."""
-    return f"{method}/{size}@{threads}"
-
-
-def spec_of(row: ParityRow) -> str:
-    """The name of the spec of a row."""
-    return spec_name(row.method, Size(row.n, row.p), row.threads)
+        return tuple(Exclusion(spec=row.spec, target=row.backend, reason=row.message) for row in gone)
 
 
 def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | None = None) -> ParityPlan:
@@ -206,14 +175,15 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
 
     `backends` are those of each method, where they are not the same for all.
     """
-    wanted = [BACKENDS[name].name for name in dict.fromkeys(selected(request.backends))]
+    wanted = [BACKENDS[name].name for name in dict.fromkeys(_select(request.backends))]
     specs: list[BindingSpec] = []
     refs: list[CellRef] = []
     absent: list[ParityRow] = []
     keys: list[RowKey] = []
-    for method in [METHODS[name] for name in dict.fromkeys(selected(request.methods) or METHODS)]:
+    for method in [METHODS[name] for name in dict.fromkeys(_select(request.methods) or METHODS)]:
         chosen = dict.fromkeys((backends or {}).get(method.name) or wanted or method.backends)
-        for size in _sizes(method, request):
+        sizes = method.sizes[:1] if request.registry_cells else method.sizes
+        for size in dict.fromkeys(Size(*size) for size in request.sizes) or sizes:
             reason = GENERATORS[method.data].missing(method)
             digest = "" if reason else _data_digest(request, method, size)
             for threads in dict.fromkeys(request.threads):
@@ -221,7 +191,7 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
                 specs.append(_spec(request, method, size, threads, digest))
                 for backend in chosen:
                     row = _row_without_run(specs[-1], backend, reason)
-                    keys.append(base_row(specs[-1], backend, BindingStatus.NOT_RUN).key)
+                    keys.append(make_row(specs[-1], backend, BindingStatus.NOT_RUN).key)
                     if row is None:
                         refs.append(CellRef(position, backend, BASE_SEED, None))
                     else:
@@ -231,7 +201,7 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
 
 def _spec(request: ParityRequest, method: MethodSpec, size: Size, threads: int, digest: str) -> BindingSpec:
     return BindingSpec(
-        name=spec_name(method.name, size, threads),
+        name=f"{method.name}/{size}@{threads}",
         n_threads=threads,
         method=method,
         size=size,
@@ -243,7 +213,7 @@ def _spec(request: ParityRequest, method: MethodSpec, size: Size, threads: int, 
 
 def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
     try:
-        return ensure_data(root_of(request) / "data", method, size)[1]
+        return ensure_data(find_root(request) / "data", method, size)[1]
     except BoostersEvalError:
         raise
     except Exception as error:
@@ -262,7 +232,7 @@ def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     deferred: list[ParityRow] = []
     refs: list[CellRef] = []
     for ref, cell in zip(plan.refs, plan.cells, strict=True):
-        fresh = base_row(specs[cell.spec.name], cell.target.name, BindingStatus.NOT_RUN)
+        fresh = make_row(specs[cell.spec.name], cell.target.name, BindingStatus.NOT_RUN)
         earlier = known.get(fresh.key)
         if earlier is not None and not _must_run(earlier, request):
             kept.append(earlier)
@@ -282,12 +252,6 @@ def _unfinished(plan: Plan, home: Path | None) -> Run | None:
     if folder is None or read(folder.journal_path(folder.attempts()[-1])).sealed:
         return None
     return folder.load()
-
-
-def _sizes(method: MethodSpec, request: ParityRequest) -> Iterable[Size]:
-    if request.sizes:
-        return [Size(*size) for size in dict.fromkeys(request.sizes)]
-    return method.sizes[:1] if request.registry_cells else method.sizes
 
 
 def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingSpec]) -> dict[RowKey, ParityRow]:
@@ -314,26 +278,19 @@ def _must_run(row: ParityRow, request: ParityRequest) -> bool:
     """Whether a cell that has a row is run again: failures on request, and whatever is stale."""
     if row.status is not BindingStatus.OK:
         return request.rerun_failed or row.status in _NEVER_RUN
-    return _is_cut_short(row, request) or json.loads(row.versions_json or "{}") != BACKENDS[row.backend].versions()
-
-
-def _is_cut_short(row: ParityRow, request: ParityRequest) -> bool:
-    """Whether its time rests on fewer runs than this request would make."""
     capped = row.stop_reason == "max_runs" and (row.total_runs or 0) < request.max_runs
-    return capped or (row.stop_reason == "budget" and request.budget is None)
-
-
-_NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.DEFERRED, BindingStatus.NOT_IMPLEMENTED)
+    cut_short = capped or (row.stop_reason == "budget" and request.budget is None)
+    return cut_short or json.loads(row.versions_json or "{}") != BACKENDS[row.backend].versions()
 
 
 def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> ParityRow | None:
     if backend not in spec.method.backends:
-        return base_row(spec, backend, BindingStatus.NOT_IMPLEMENTED, message=f"{backend} does not have this method")
+        return make_row(spec, backend, BindingStatus.NOT_IMPLEMENTED, message=f"{backend} does not have this method")
     try:
-        reason = availability(BACKENDS[backend])[0] or no_data
+        reason = find_versions(BACKENDS[backend])[0] or no_data
     except BrokenBackendError as error:
-        return base_row(spec, backend, BindingStatus.FAILED, message=str(error), measured_at=now())
-    return base_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
+        return make_row(spec, backend, BindingStatus.FAILED, message=str(error), measured_at=now())
+    return make_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
 
 
 def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
@@ -346,7 +303,7 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
         with opened(settings, planned.plan) as session:
             try:
                 facts = {"unavailable": planned.unavailable}
-                run = session.run(planned.plan, PARITY, _Inputs(root_of(request)), facts=facts)
+                run = session.run(planned.plan, PARITY, partial(_inputs, find_root(request)), facts=facts)
             except KeyboardInterrupt:
                 _write_what_there_is(request, planned, judge)
                 raise
@@ -355,12 +312,12 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
 
 
 def _judge(request: ParityRequest) -> Judge:
-    return Judge(store_of(request), root_of(request))
+    return Judge(open_store(request), find_root(request))
 
 
 def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
     """All rows, the kept ones judged anew: an oracle may have come, or a tolerance changed, since then."""
-    kept = [judge.again(row, planned.spec_of(row)) for row in planned.kept]
+    kept = [judge.again(row, planned.specs[row.spec]) for row in planned.kept]
     files = {"registry_json": json.dumps(list(map(str, request.registry))) if request.registry else ""}
     fresh = [row.model_copy(update=files) for row in (*planned.absent, *judged)]
     found = {row.key: row for row in merge(kept, fresh)}
@@ -379,17 +336,11 @@ def _write_what_there_is(request: ParityRequest, planned: ParityPlan, judge: Jud
             _written(request, planned, judge, judge.rows(folder.load(), planned.specs))
 
 
-@dataclass(frozen=True)
-class _Inputs:
+def _inputs(root: Path, cell: Cell, scratch: Path) -> dict[str, str]:  # noqa: ARG001 (all cells share them)
     """Where every cell finds the shared data, and puts its prediction."""
-
-    root: Path
-
-    def __call__(self, cell: Cell, scratch: Path) -> dict[str, str]:
-        del cell, scratch
-        return {"data": str(self.root / "data"), "artifacts": str(self.root / "arrays")}
+    return {"data": str(root / "data"), "artifacts": str(root / "arrays")}
 
 
-def selected(names: Sequence[str]) -> tuple[str, ...]:
+def _select(names: Sequence[str]) -> tuple[str, ...]:
     """The names of a choice in which `all` may stand for every one."""
     return () if "all" in names else tuple(names)

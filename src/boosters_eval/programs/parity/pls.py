@@ -1,4 +1,5 @@
 """Partial least squares with one target (`pls`) and with three (`pls2`), centered and not scaled."""
+# ruff: noqa: PLC0415 (what a session uses is imported by its lane, before the clock starts)
 
 from __future__ import annotations
 
@@ -8,15 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.datasets.generated import Stream
-from boosters_eval.programs.parity.data import GeneratedData, Generator
-from boosters_eval.programs.parity.method import Convention, MethodSpec, Oracle, Size
-from boosters_eval.programs.parity.process import ProcessBackend
-from boosters_eval.programs.parity.python import PythonBackend, PythonSession
+from boosters_eval.programs.parity.backend import ProcessBackend, PythonBackend, PythonSession
+from boosters_eval.programs.parity.method import Convention, GeneratedData, Generator, MethodSpec, Oracle, Size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORKERS = Path(__file__).parent.parent / "workers"
+WORKERS = Path(__file__).parent / "workers"
 PIP = "pip install 'boosters-eval[parity]'"
 
 
@@ -28,7 +27,6 @@ class LatentData(Generator):
 
     @classmethod
     def missing(cls, method: MethodSpec) -> str | None:
-        """Nothing is: numpy is always there."""
         del method
         return None
 
@@ -59,15 +57,13 @@ class SklearnPls(PythonBackend):
 
     @classmethod
     def fit(cls, session: PythonSession, prepared: Any) -> Any:
-        """Fit on all rows."""
-        from sklearn.cross_decomposition import PLSRegression  # noqa: PLC0415 (imported by the lane)
+        from sklearn.cross_decomposition import PLSRegression
 
         count = int(session.parameters["n_components"])
         return PLSRegression(count, scale=False, tol=cls.tol, max_iter=10_000).fit(prepared["X"], prepared["Y"])
 
     @classmethod
     def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """Predict the rows that were fitted."""
         return _like(session, fitted.predict(session.arrays["X"]))
 
 
@@ -89,18 +85,14 @@ class Ikpls(PythonBackend):
 
     @classmethod
     def fit(cls, session: PythonSession, prepared: Any) -> Any:
-        """Fit on all rows."""
-        from ikpls.numpy import PLS  # noqa: PLC0415 (imported by the lane)
+        from ikpls.numpy import PLS
 
-        model = PLS(algorithm=1, scale_X=cls.scale, scale_Y=cls.scale)
-        model.fit(
-            prepared["X"], prepared["Y"].reshape(len(prepared["X"]), -1), A=int(session.parameters["n_components"])
-        )
+        x, model = prepared["X"], PLS(algorithm=1, scale_X=cls.scale, scale_Y=cls.scale)
+        model.fit(x, prepared["Y"].reshape(len(x), -1), A=int(session.parameters["n_components"]))
         return model
 
     @classmethod
     def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """Predict the rows that were fitted."""
         count = int(session.parameters["n_components"])
         return _like(session, fitted.predict(session.arrays["X"], n_components=count))
 
@@ -131,8 +123,7 @@ class Pls4all(PythonBackend):
 
     @classmethod
     def fit(cls, session: PythonSession, prepared: Any) -> Any:
-        """Fit on all rows, with as many threads as the cell has."""
-        from pls4all import Algorithm, Config, Context, Deflation, Model, Solver  # noqa: PLC0415 (imported by the lane)
+        from pls4all import Algorithm, Config, Context, Deflation, Model, Solver
 
         context, config = Context(), Config()
         context.num_threads = session.threads
@@ -148,7 +139,6 @@ class Pls4all(PythonBackend):
 
     @classmethod
     def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """Predict the rows that were fitted."""
         context, model = fitted
         return _like(session, model.predict(context, session.arrays["X"]))
 
@@ -171,14 +161,12 @@ class Pls4allSklearn(PythonBackend):
 
     @classmethod
     def fit(cls, session: PythonSession, prepared: Any) -> Any:
-        """Fit on all rows."""
-        from pls4all.sklearn import PLSRegression  # noqa: PLC0415 (imported by the lane)
+        from pls4all.sklearn import PLSRegression
 
         return PLSRegression(n_components=int(session.parameters["n_components"])).fit(prepared["X"], prepared["Y"])
 
     @classmethod
     def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """Predict the rows that were fitted."""
         return _like(session, fitted.predict(session.arrays["X"]))
 
 

@@ -1,0 +1,94 @@
+"""What can be compared here: the methods and backends that are shipped, installed, or defined in a user's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.modules import load_file
+from boosters_eval.programs.parity.backend import BACKENDS, Backend, BrokenBackendError, find_versions
+from boosters_eval.programs.parity.method import GENERATORS, METHODS, Generator, MethodSpec, list_defined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.core.registry import Registry
+    from boosters_eval.programs.parity.request import ParityListRequest
+
+_REGISTRIES: tuple[tuple[type, Registry[Any]], ...] = (
+    (MethodSpec, METHODS),
+    (Backend, BACKENDS),
+    (Generator, GENERATORS),
+)
+
+
+def register_files(files: Iterable[Path]) -> None:
+    """Register whatever files define, which are the user's own code. Nothing shipped is replaced in silence."""
+    for file in files:
+        module = load_file(file.absolute())
+        found = [(item, registry) for kind, registry in _REGISTRIES for item in list_defined(module, kind)]
+        if not found:
+            raise ConfigError(f"The file {file} defines no method, backend or data generator.")
+        for item, registry in found:
+            name = getattr(item, "name", None)
+            if not isinstance(name, str) or not name:
+                raise ConfigError(f"The file {file} defines the {registry.kind} {item.__name__}, which has no name.")
+            if name in registry and registry[name] is not item:
+                raise ConfigError(f"The file {file} defines the {registry.kind} '{name}', but that name is taken.")
+            registry.register(name, item, replace=True)
+
+
+@dataclass(frozen=True)
+class ListedBackend:
+    """A backend, and whether it can be used here."""
+
+    name: str
+    language: str
+    own: bool
+    missing: str = ""  # why it cannot be used; '': it can
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ParityListing(Findings):
+    """Methods and backends."""
+
+    methods: tuple[MethodSpec, ...]
+    backends: tuple[ListedBackend, ...]
+
+    def show(self, screen: Screen) -> None:
+        methods = [
+            (
+                method.name,
+                f"{method.oracle.backend} {method.oracle.version}" if method.oracle else "none",
+                f"{method.tolerance:g} ({method.metric})",
+                ", ".join(map(str, method.sizes)),
+                ", ".join(method.backends),
+                method.description,
+            )
+            for method in self.methods
+        ]
+        screen.rows(("method", "oracle", "tolerance", "sizes", "backends", "description"), methods)
+        backends = []
+        for backend in self.backends:
+            found = ", ".join(f"{name} {version}" for name, version in backend.versions.items())
+            kind = "own" if backend.own else "external"
+            backends.append((backend.name, backend.language, kind, backend.missing or f"yes ({found})"))
+        screen.rows(("backend", "language", "kind", "available"), backends)
+
+
+def list_available(request: ParityListRequest) -> ParityListing:
+    """List methods and backends, and what is available here."""
+    register_files(request.registry)
+    backends = []
+    for name, backend in BACKENDS.items():
+        try:
+            missing, versions = find_versions(backend)
+        except BrokenBackendError as error:
+            missing, versions = str(error), {}
+        backends.append(ListedBackend(name, backend.language, backend.own, missing or "", versions))
+    return ParityListing(tuple(METHODS.values()), tuple(backends))

@@ -1,0 +1,424 @@
+"""A trained tree model in the library that trained it, exported to C++, and in the runtimes of others."""
+# ruff: noqa: PLC0415 (what a session uses is imported by its lane, before the clock starts)
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from boosters_eval.core.errors import RunError
+from boosters_eval.programs.parity.backend import PythonBackend, PythonSession
+from boosters_eval.programs.parity.method import SHARED
+from boosters_eval.programs.parity.pls import PIP
+from boosters_eval.programs.parity.trees import MODEL_FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.programs.parity.method import ParameterValue
+
+
+class Runtime(PythonBackend):
+    """Something that predicts with the trained model: it is converted once per cell, and never fitted."""
+
+    prepare_once: ClassVar[bool] = True
+    install = PIP
+    compiler: ClassVar[str] = ""  # that it needs besides its packages
+
+    @classmethod
+    def missing(cls) -> str | None:
+        lacks = cls.compiler and shutil.which(cls.compiler) is None
+        return super().missing() or (
+            f"{cls.compiler} is not installed: apt-get install {cls.compiler}" if lacks else None
+        )
+
+    @classmethod
+    def model(cls, session: PythonSession) -> Path:
+        """The file of the trained model."""
+        return session.place.parent / SHARED / MODEL_FILES[str(session.parameters["library"])]
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """The model is trained."""
+        del session
+        return prepared
+
+
+def _missing_value(parameters: Mapping[str, ParameterValue]) -> float:
+    return 0.0 if parameters["variant"] == "missing_zero" else np.nan
+
+
+class XgboostNative(Runtime):
+    """XGBoost's Booster on a DMatrix."""
+
+    name = "xgboost.native"
+    own = True
+    imports: ClassVar[tuple[str, ...]] = ("xgboost",)
+    distributions: ClassVar[tuple[str, ...]] = ("xgboost-cpu", "xgboost", "numpy")
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import xgboost as xgb
+
+        return xgb.Booster({"nthread": session.threads}, model_file=cls.model(session))
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        import xgboost as xgb
+
+        missing = _missing_value(session.parameters)
+        data = xgb.DMatrix(session.arrays["X"], missing=missing, nthread=session.threads)
+        return np.asarray(fitted.predict(data))
+
+
+class XgboostInplace(XgboostNative):
+    """XGBoost's Booster without a DMatrix."""
+
+    name = "xgboost.inplace"
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        return np.asarray(fitted.inplace_predict(session.arrays["X"], missing=_missing_value(session.parameters)))
+
+
+class XgboostSklearn(XgboostNative):
+    """XGBoost's regressor with the interface of scikit-learn. It is loaded from the file, and knows no more."""
+
+    name = "xgboost.sklearn"
+    imports: ClassVar[tuple[str, ...]] = ("xgboost", "sklearn.base")
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import xgboost as xgb
+
+        model = xgb.XGBRegressor(n_jobs=session.threads)
+        model.load_model(cls.model(session))
+        return model
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        return np.asarray(fitted.predict(session.arrays["X"]))
+
+
+class XgboostReloaded(XgboostNative):
+    """XGBoost's Booster, saved in its other format, UBJSON, and loaded again."""
+
+    name = "xgboost.reloaded"
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import xgboost as xgb
+
+        raw = super().prepare(session).save_raw("ubj")
+        model = xgb.Booster({"nthread": session.threads})
+        model.load_model(bytearray(raw))
+        return model
+
+
+class LightgbmNative(Runtime):
+    """LightGBM's Booster, in double precision."""
+
+    name = "lightgbm.native"
+    own = True
+    imports: ClassVar[tuple[str, ...]] = ("lightgbm",)
+    distributions: ClassVar[tuple[str, ...]] = ("lightgbm", "numpy")
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import lightgbm as lgb
+
+        return lgb.Booster(model_file=str(cls.model(session)))
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        return np.asarray(fitted.predict(session.arrays["X"], num_threads=session.threads))
+
+
+class LightgbmReloaded(LightgbmNative):
+    """LightGBM's Booster, written as text and read again."""
+
+    name = "lightgbm.reloaded"
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import lightgbm as lgb
+
+        return lgb.Booster(model_str=super().prepare(session).model_to_string())
+
+
+class CatboostNative(Runtime):
+    """CatBoost's own model."""
+
+    name = "catboost.native"
+    own = True
+    imports: ClassVar[tuple[str, ...]] = ("catboost",)
+    distributions: ClassVar[tuple[str, ...]] = ("catboost", "numpy")
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import catboost
+
+        model = catboost.CatBoostRegressor()
+        model.load_model(str(cls.model(session)))
+        return model
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        return np.asarray(fitted.predict(session.arrays["X"], thread_count=session.threads))
+
+
+class CatboostReloaded(CatboostNative):
+    """CatBoost's model, saved as JSON and loaded again."""
+
+    name = "catboost.reloaded"
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import catboost
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "model.json")
+            super().prepare(session).save_model(path, format="json")
+            model = catboost.CatBoostRegressor()
+            model.load_model(path, format="json")
+        return model
+
+
+_LOOP = """
+extern "C" void predict_rows(const float* x, long n, long p, double* out) {
+    for (long i = 0; i < n; ++i)
+        out[i] = ApplyCatboostModel(std::vector<float>(x + i * p, x + (i + 1) * p));
+}
+"""
+
+
+class CatboostCpp(Runtime):
+    """CatBoost's export to C++, compiled here."""
+
+    name = "catboost.c++"
+    language = "c++"
+    imports: ClassVar[tuple[str, ...]] = ("catboost",)
+    distributions: ClassVar[tuple[str, ...]] = ("catboost",)
+    compiler = "g++"
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        """The exported source with a loop over rows, as a function of an array."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, library = Path(folder) / "model.cpp", Path(folder) / "model.so"
+            CatboostNative.prepare(session).save_model(str(source), format="cpp")
+            source.write_text(source.read_text() + _LOOP)
+            compiler = str(shutil.which(cls.compiler))
+            command = [compiler, "-O2", "-std=c++17", "-shared", "-fPIC", "-o", str(library), str(source)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own command)
+            if done.returncode:
+                raise RunError(f"The exported model cannot be compiled: {done.stderr.strip()[-500:]}")
+            call = ctypes.CDLL(str(library)).predict_rows
+
+        def predict_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            rows = np.ascontiguousarray(x, dtype=np.float32)
+            out = np.empty(len(rows))
+            shape = map(ctypes.c_long, rows.shape)
+            call(rows.ctypes.data_as(ctypes.c_void_p), *shape, out.ctypes.data_as(ctypes.c_void_p))
+            return out
+
+        return predict_rows
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        return np.asarray(fitted(session.arrays["X"]))
+
+
+class XgboostBoosters(Runtime):
+    """An XGBoost model in boosters, by its converter."""
+
+    name = "xgboost.boosters"
+    imports: ClassVar[tuple[str, ...]] = ("boosters", "xgboost", "pandas")
+    distributions: ClassVar[tuple[str, ...]] = ("boosters", "xgboost-cpu", "xgboost")
+    native: ClassVar[type[Runtime]] = XgboostNative
+    converter: ClassVar[str] = "xgboost_to_json_bytes"
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import boosters
+
+        convert: Callable[[Any], bytes] = getattr(boosters, cls.converter)
+        return boosters.Model.load_from_bytes(bytes(convert(cls.native.prepare(session))))
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """One output: the method's vector is its only column."""
+        import boosters
+
+        return np.asarray(fitted.predict(boosters.Dataset(session.arrays["X"]), n_threads=session.threads))[:, 0]
+
+
+class LightgbmBoosters(XgboostBoosters):
+    """A LightGBM model in boosters, by its converter."""
+
+    name = "lightgbm.boosters"
+    imports: ClassVar[tuple[str, ...]] = ("boosters", "lightgbm", "pandas")
+    distributions: ClassVar[tuple[str, ...]] = ("boosters", "lightgbm")
+    native = LightgbmNative
+    converter = "lightgbm_to_json_bytes"
+
+
+class XgboostOnnx(Runtime):
+    """An XGBoost model in ONNX Runtime."""
+
+    name = "xgboost.onnxruntime"
+    imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "xgboost")
+    distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "xgboost-cpu", "xgboost")
+    native: ClassVar[type[Runtime]] = XgboostNative
+    converter: ClassVar[str] = "convert_xgboost"
+
+    @classmethod
+    def convert(cls, session: PythonSession) -> bytes:
+        """The model as ONNX."""
+        from onnxmltools import convert
+        from onnxmltools.convert.common.data_types import FloatTensorType
+
+        shape = [None, session.arrays["X"].shape[1]]
+        to_onnx = getattr(convert, cls.converter)
+        model = to_onnx(cls.native.prepare(session), initial_types=[("X", FloatTensorType(shape))])
+        return bytes(model.SerializeToString())
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = session.threads
+        return onnxruntime.InferenceSession(cls.convert(session), options, providers=["CPUExecutionProvider"])
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """In single precision, as the format demands."""
+        (found,) = fitted.run(None, {fitted.get_inputs()[0].name: session.arrays["X"].astype(np.float32)})
+        return np.asarray(found)[:, 0]
+
+
+class LightgbmOnnx(XgboostOnnx):
+    """A LightGBM model in ONNX Runtime."""
+
+    name = "lightgbm.onnxruntime"
+    imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "lightgbm")
+    distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "lightgbm")
+    native = LightgbmNative
+    converter = "convert_lightgbm"
+
+
+class CatboostOnnx(XgboostOnnx):
+    """A CatBoost model in ONNX Runtime, by CatBoost's own export."""
+
+    name = "catboost.onnxruntime"
+    imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "catboost", "onnx")
+    distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "catboost")
+
+    @classmethod
+    def convert(cls, session: PythonSession) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            CatboostNative.prepare(session).save_model(str(path), format="onnx")
+            return path.read_bytes()
+
+
+class XgboostTreelite(Runtime):
+    """An XGBoost model in treelite's general inference library."""
+
+    name = "xgboost.treelite"
+    imports: ClassVar[tuple[str, ...]] = ("treelite",)
+    distributions: ClassVar[tuple[str, ...]] = ("treelite",)
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import treelite
+
+        return treelite.frontend.load_xgboost_model(str(cls.model(session)), format_choice="json")
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """In the precision in which the model's thresholds are stored."""
+        import treelite
+
+        x = session.arrays["X"].astype(fitted.input_type)
+        return np.asarray(treelite.gtil.predict(fitted, x, nthread=session.threads)).reshape(len(x), -1)[:, 0]
+
+
+class LightgbmTreelite(XgboostTreelite):
+    """A LightGBM model in treelite's general inference library."""
+
+    name = "lightgbm.treelite"
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import treelite
+
+        return treelite.frontend.load_lightgbm_model(str(cls.model(session)))
+
+
+class XgboostTl2cgen(Runtime):
+    """An XGBoost model, compiled to C by tl2cgen."""
+
+    name = "xgboost.tl2cgen"
+    language = "c"
+    imports: ClassVar[tuple[str, ...]] = ("tl2cgen", "treelite")
+    distributions: ClassVar[tuple[str, ...]] = ("tl2cgen", "treelite")
+    compiler = "gcc"
+    frontend: ClassVar[type[XgboostTreelite]] = XgboostTreelite
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import tl2cgen
+
+        model = cls.frontend.prepare(session)
+        with tempfile.TemporaryDirectory() as folder:
+            library = str(Path(folder) / "model.so")
+            tl2cgen.export_lib(
+                model, toolchain=cls.compiler, libpath=library, params={"parallel_comp": 4}, verbose=False
+            )
+            return tl2cgen.Predictor(library, nthread=session.threads), np.dtype(str(model.input_type))
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """In the precision in which the model's thresholds are stored."""
+        import tl2cgen
+
+        predictor, kind = fitted
+        data = tl2cgen.DMatrix(session.arrays["X"].astype(kind), dtype=kind.name)
+        return np.asarray(predictor.predict(data)).reshape(len(session.arrays["X"]), -1)[:, 0]
+
+
+class LightgbmTl2cgen(XgboostTl2cgen):
+    """A LightGBM model, compiled to C by tl2cgen."""
+
+    name = "lightgbm.tl2cgen"
+    frontend = LightgbmTreelite
+
+
+class LightgbmLleaves(Runtime):
+    """A LightGBM model, compiled by lleaves, in double precision."""
+
+    name = "lightgbm.lleaves"
+    imports: ClassVar[tuple[str, ...]] = ("lleaves",)
+    distributions: ClassVar[tuple[str, ...]] = ("lleaves", "llvmlite")
+
+    @classmethod
+    def prepare(cls, session: PythonSession) -> Any:
+        import lleaves
+
+        model = lleaves.Model(model_file=str(cls.model(session)))
+        model.compile()
+        return model
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        return np.asarray(fitted.predict(session.arrays["X"], n_jobs=session.threads))
