@@ -44,7 +44,7 @@ from boosters_eval import (
     save_baseline,
 )
 from boosters_eval.metrics import get
-from boosters_eval.programs.baseline.sources import read_baseline
+from boosters_eval.programs.baseline.snapshot import read_baseline
 from boosters_eval.programs.benchmark.spec import model_seed
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports.full_markdown import render_report

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.baseline.commands import PreparedCheck
     from boosters_eval.programs.baseline.findings import Check
     from boosters_eval.programs.baseline.model import Baseline
-    from boosters_eval.programs.baseline.running import PreparedCheck
     from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import CompareRequest, MeasuringOptions, SuiteRequest
@@ -293,14 +293,14 @@ def prepare_check(
     All libraries of the suite run, recorded or not; without a baseline, the check finds only failures.
     """
     request = _request("check_baseline", locals(), "prepare_check")
-    from boosters_eval.programs.baseline import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.baseline import commands  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.prepare_check(request)
+    return commands.prepare_check(request)
 
 
 def run_check(prepared: PreparedCheck) -> Check:
     """Carry out what `prepare_check` gives."""
-    from boosters_eval.programs.baseline.running import PreparedCheck  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.baseline.commands import PreparedCheck  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedCheck, "what prepare_check() gives")
     return prepared.judge(_run(prepared.run))

@@ -80,7 +80,7 @@ if __name__ == "__main__":
 
     from boosters_eval import api  # noqa: F401
     from boosters_eval.cli import app
-    from boosters_eval.programs.baseline import running  # noqa: F401
+    from boosters_eval.programs.baseline import commands  # noqa: F401
     from boosters_eval.programs.benchmark import tables  # noqa: F401
     from boosters_eval.programs.gate import verdict  # noqa: F401
 

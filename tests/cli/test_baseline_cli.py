@@ -9,9 +9,8 @@ import pytest
 
 import factories
 from boosters_eval.cli.app import run
-from boosters_eval.programs.baseline.findings import Status
+from boosters_eval.programs.baseline.findings import CheckDocument, Status
 from boosters_eval.programs.baseline.model import load_baseline
-from boosters_eval.programs.baseline.verdict import CheckDocument
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.runners.config import derive_seeds
 

@@ -407,7 +407,7 @@ def test_help_and_lists_import_nothing_scientific_and_plans_no_scipy(place):
         "for words in 'datasets', 'libraries', 'suites', 'metrics':\n"
         "    assert run(['list', words]) == run(['list', words, '--json']) == 0, words\n"
         "    assert not heavy & set(sys.modules), words\n"
-        "import boosters_eval.api, boosters_eval.programs.baseline.plan\n"
+        "import boosters_eval.api, boosters_eval.programs.baseline.commands\n"
         "assert 'scipy' not in sys.modules\n"  # it is loaded when there is something to test
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

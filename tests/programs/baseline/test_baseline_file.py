@@ -232,9 +232,7 @@ _names = st.text(min_size=1, max_size=12)
 def test_any_baseline_survives_its_file(values, config, library, parameters):
     import tempfile
 
-    from boosters_eval.programs.baseline.snapshot import _stats
-
-    result = factories.baseline_result(config, library, metrics={"rmse": _stats(values)}, parameters=parameters)
+    result = factories.baseline_result(config, library, metrics={"rmse": MetricStats.of(values)}, parameters=parameters)
     baseline = factories.baseline(result)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.json"

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.programs.baseline.evidence import paired_evidence, seeds_needed
+from boosters_eval.programs.baseline.check import count_seeds_needed, pair_evidence
 from boosters_eval.programs.baseline.snapshot import Snapshot
 from boosters_eval.stats.significance import compare_pair
 
@@ -26,7 +26,7 @@ def recorded(make, factor=1.0, **changes):
 
 
 def evidence(then, now):
-    return paired_evidence(then, now, "rmse", statistical=True, alpha=0.05)
+    return pair_evidence(then, now, "rmse", statistical=True, alpha=0.05)
 
 
 def test_the_p_value_is_that_of_the_corrected_test(make):
@@ -57,7 +57,7 @@ def test_equal_accuracies_rule_out_only_what_so_few_rows_could_show(make):
     def worst(rows, metric="accuracy"):
         fields = {"metrics": {metric: 0.9}, "primary_metric": metric, "n_valid": rows, "n_train": 4 * rows}
         record = recorded(make, **{name: lambda _, value=value: value for name, value in fields.items()})
-        found = paired_evidence(record, record, metric, statistical=True, alpha=0.05)
+        found = pair_evidence(record, record, metric, statistical=True, alpha=0.05)
         assert (found.worse, found.remark) == (False if found.tested else None, "")
         return found.worst
 
@@ -86,7 +86,7 @@ def noisy(make, spread, mean=1.03, **changes):
 def test_the_seeds_that_would_decide_make_a_change_that_stays_as_it_is_significant(make):
     found = evidence(recorded(make), noisy(make, 0.015))
     assert found.worse is False
-    needed = seeds_needed(found)
+    needed = count_seeds_needed(found)
     assert needed == 15
     differences = [now - then for now, then in zip(*values(found), strict=True)]
     assert [student(differences, count) <= 0.05 for count in (5, needed - 1, needed)] == [False, False, True]
@@ -103,13 +103,13 @@ def values(found):
 
 
 def test_where_shared_rows_limit_the_test_no_number_of_seeds_decides(make):
-    assert seeds_needed(evidence(recorded(make), noisy(make, 0.1))) is None
+    assert count_seeds_needed(evidence(recorded(make), noisy(make, 0.1))) is None
 
 
 def test_folds_count_as_the_seeds_that_they_belong_to(make):
     folds = {"seed": lambda index: (42, 1379)[index % 2], "fold": lambda index: index}
     found = evidence(recorded(make, **folds), noisy(make, 0.015, **folds))
-    assert seeds_needed(found) == 6  # 13 cells at two and a half per seed
+    assert count_seeds_needed(found) == 6  # 13 cells at two and a half per seed
 
 
 def test_a_user_s_metric_must_have_one_direction_on_both_sides(make):
@@ -119,7 +119,7 @@ def test_a_user_s_metric_must_have_one_direction_on_both_sides(make):
         side.model_copy(update={"primary_metric": "own", "metrics": {"own": rmse}, "higher_is_better": higher})
         for side, higher in ((then, True), (now, False))
     )
-    found = paired_evidence(then, now, "own", statistical=False, alpha=0.05)
+    found = pair_evidence(then, now, "own", statistical=False, alpha=0.05)
     assert found.obstacle == "the baseline says that more own is better, the run that less is"
 
 
@@ -130,5 +130,5 @@ def test_counted_metric_is_tested_with_at_least_one_row_of_noise(make):
         recorded(make, metrics=lambda index, lost=lost: {"rmse": 1.0, "accuracy": scores[index] - lost - 1e-5 * index})
         for lost in (0.0, 1 / 200)
     )
-    found = paired_evidence(then, now, "accuracy", statistical=True, alpha=0.05)
+    found = pair_evidence(then, now, "accuracy", statistical=True, alpha=0.05)
     assert found.worse is False

@@ -7,9 +7,8 @@ import pytest
 
 from boosters_eval.programs.baseline import check as judging
 from boosters_eval.programs.baseline import render
-from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.findings import CheckDocument, CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
-from boosters_eval.programs.baseline.verdict import CheckDocument
 from boosters_eval.programs.benchmark.records import RunMetadata
 
 NAME = "tests/baselines/quick.json"

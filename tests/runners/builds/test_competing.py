@@ -18,7 +18,7 @@ from boosters_eval import (
     run_prepared,
 )
 from boosters_eval.engine.cell import Installation
-from boosters_eval.programs.baseline.plan import plan_run
+from boosters_eval.programs.baseline.commands import plan_run
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document

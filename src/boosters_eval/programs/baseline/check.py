@@ -4,21 +4,168 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.repeat import Repeat
 from boosters_eval.core.terms import named
-from boosters_eval.programs.baseline.evidence import Evidence, paired_evidence, seeds_needed
+from boosters_eval.metrics import higher_is_better
 from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckRules, Finding, Status
-from boosters_eval.programs.baseline.model import HOME_LIBRARY
+from boosters_eval.programs.baseline.model import HOME_LIBRARY, MetricStats
+from boosters_eval.programs.benchmark.comparisons import resolution_of, split_fields
+from boosters_eval.reports.numbers import p_value
+from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, Side, split_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.programs.baseline.model import BaselineResult, MetricStats
+    from boosters_eval.programs.baseline.model import BaselineResult
     from boosters_eval.programs.baseline.snapshot import FaultyCell, Snapshot
+    from boosters_eval.stats.inference import Design
+    from boosters_eval.stats.significance import Comparison
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Both values over the cells that both have, and why they may not be comparable."""
+
+    before: MetricStats
+    after: MetricStats
+    higher_is_better: bool
+    obstacle: str = ""  # why it would not be comparing like with like
+    remark: str = ""
+    tested: Comparison | None = None  # now against then; None: not asked, or so few cells that no test can reject
+    overlap: float = 0.0  # n_test / n_train of the splits
+    design: Design | None = None  # None: the splits are random
+
+    @property
+    def p_value(self) -> float | None:
+        """Of "nothing has changed"."""
+        return None if self.tested is None else self.tested.p_value
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is significantly worse; None where nothing was tested."""
+        if self.tested is None or self.tested.p_value is None or self.tested.difference is None:
+            return None
+        wrong_way = (self.tested.difference < 0) == self.higher_is_better
+        return wrong_way and self.tested.p_value <= self.tested.alpha
+
+    @property
+    def worst(self) -> float | None:
+        """The worst mean that is compatible with the run: the end of the interval; None where nothing was tested."""
+        if self.tested is None or self.tested.interval is None:
+            return None
+        low, high = self.tested.interval
+        return self.before.mean + (low if self.higher_is_better else high)
+
+
+def pair_evidence(
+    then: BaselineResult, now: BaselineResult, metric: str, *, statistical: bool, alpha: float
+) -> Evidence:
+    """The means over the common cells; with `statistical` also the corrected paired test."""
+    before, after = then.metrics[metric], now.metrics[metric]
+    stated = [side.higher_is_better for side in (then, now) if side.primary_metric == metric]
+    known = [direction for direction in stated if direction is not None]  # of a user's metric, only they know
+    higher = known[0] if known else higher_is_better(metric)
+    if len(set(known)) > 1:
+        say = ("more", "less") if higher else ("less", "more")
+        obstacle = f"the baseline says that {say[0]} {metric} is better, the run that {say[1]} is"
+        return Evidence(before, after, higher, obstacle=obstacle)
+    if not before.per_seed or not after.per_seed:
+        remark = "no values per seed were recorded, so the means are compared"
+        remark += f" though n is {before.n} and {after.n}" if before.n != after.n else ""
+        remark += " and nothing can be tested: the tolerance alone decides" if statistical else ""
+        return Evidence(before, after, higher, remark=remark if before.n != after.n or statistical else "")
+    common = [cell for cell in before.per_seed if cell in after.per_seed]
+    obstacle = _obstacle(then, now, common)
+    if obstacle:
+        return Evidence(before, after, higher, obstacle=obstacle)
+    remark = "" if len(common) == before.n else f"over {len(common)} of the {before.n} recorded seeds"
+    before, after = (MetricStats.of({cell: side.per_seed[cell] for cell in common}) for side in (before, after))
+    found = Evidence(before, after, higher, remark=remark)
+    if not statistical:
+        return found
+    if before.per_seed == after.per_seed:  # no proof where one row is all that a score can resolve
+        coarse = resolution_of(metric, now.n_valid)
+        return replace(_tested(then, now, found, metric, alpha), remark=remark) if coarse else found
+    return _tested(then, now, found, metric, alpha)
+
+
+def _obstacle(then: BaselineResult, now: BaselineResult, common: list[str]) -> str:
+    if then.data_digest and now.data_digest and then.data_digest != now.data_digest:
+        return "the data is not the recorded data; record a new baseline"
+    if not common:
+        return "no seed is in both"
+    for cell in common:
+        first, second = then.split_digests.get(cell), now.split_digests.get(cell)
+        if first and second and first != second:
+            return f"the split of cell {cell} is not the recorded split; record a new baseline"
+    return ""
+
+
+def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
+    """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
+    from boosters_eval.stats.observations import design_of  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415
+    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
+
+    sides = {"then": _observe(then, evidence.before, metric), "now": _observe(now, evidence.after, metric)}
+    table = compare_table(sides, metric=metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
+    found = table.get("now", "then")
+    p = found.p_value
+    if p is None or (p > alpha and found.interval is None):
+        # Too few cells for any change to be significant: what is beyond tolerance is not merely suspected.
+        return _remarked(evidence, "too few cells for a test: the tolerance alone decides")
+    text = p_value(p)
+    level = "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
+    overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
+    return _remarked(
+        replace(evidence, tested=found, overlap=overlap, design=design_of(sides["then"], "corrected")),
+        (f"p {text}" if text.startswith("<") else f"p = {text}") + level,
+    )
+
+
+def _remarked(evidence: Evidence, remark: str) -> Evidence:
+    return replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
+
+
+def count_seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None:
+    """How many seeds make the change significant if it stays as it is; None if no number does.
+
+    With `looks`, they are added by the sequential rule, whose level falls with its number of looks.
+    """
+    from boosters_eval.stats.sequential import SequentialRule, splits_to_decide  # noqa: PLC0415 (loads scipy)
+
+    if evidence.tested is None or (evidence.design is not None and evidence.design.ordered):
+        return None  # seeds add no windows
+    level = (lambda seeds: SequentialRule(max_seeds=seeds).level) if looks else None
+    splits = splits_to_decide(evidence.tested, evidence.overlap, level, evidence.design)
+    cells = [Repeat.parse(cell) for cell in evidence.before.per_seed]
+    per_seed = len(cells) / len({repeat.seed for repeat in cells})  # more than one where there are folds
+    return None if splits is None else math.ceil(splits / per_seed)
+
+
+def _observe(record: BaselineResult, stats: MetricStats, metric: str) -> Side:
+    resolution = resolution_of(metric, record.n_valid)
+    return Side(
+        (
+            Repeat.parse(cell),
+            Observation(
+                value,
+                record.split_digests.get(cell),
+                record.n_train,
+                record.n_valid,
+                record.data_digest,
+                resolution=resolution,
+                **split_fields(record.split),
+            ),
+        )
+        for cell, value in stats.per_seed.items()
+    )
+
 
 _FAULTY = {
     "crashed": Status.CRASHED,
@@ -46,7 +193,7 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
     """Compare a run, or a later baseline, with a baseline, which is called by its name."""
     rules = rules or CheckRules()
     rules = rules if after.alpha is None else rules.replace(alpha=after.alpha, looks=True)
-    check_names(before, after.pairs, rules)
+    check_rules(before, after.pairs, rules)
     upgrades = _upgrades(before, after)
     faulty: dict[tuple[str, str], list[FaultyCell]] = {}
     for cell in after.faulty:
@@ -76,12 +223,15 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
         if key not in before.results:
             new = _new(after, key)
             findings.append(_failed(new, faulty[key]) if key in faulty else new)
-    findings = [_with_flaky_cells(finding, after) for finding in findings]
+    for number, finding in enumerate(findings):
+        result = after.results.get((finding.config, finding.library))
+        if result and result.failed_before:
+            findings[number] = replace(finding, flaky=result.failed_before)
     notes = tuple(_notes(before, after, upgrades))
     return Check(tuple(findings), rules, upgrades, notes, after.not_run, before.suite, name)
 
 
-def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
+def check_rules(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
     """A misspelt name in the rules would silently have no effect; `pairs` are those of the run or its plan."""
     libraries = {library for _, library in before.results}
     for name in rules.under_test or ():
@@ -116,11 +266,6 @@ def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
     return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(cells))
 
 
-def _with_flaky_cells(finding: Finding, after: Snapshot) -> Finding:
-    result = after.results.get((finding.config, finding.library))
-    return replace(finding, flaky=result.failed_before) if result and result.failed_before else finding
-
-
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
     if excused:
         return "left out on request"
@@ -149,15 +294,17 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     metric = then.primary_metric
     if metric not in now.metrics:
         return replace(base, note=f"the run has no {metric}")
-    evidence = paired_evidence(then, now, metric, statistical=rules.statistical, alpha=rules.alpha)
+    evidence = pair_evidence(then, now, metric, statistical=rules.statistical, alpha=rules.alpha)
     finding = replace(
         base,
         baseline=evidence.before,
         current=evidence.after,
-        change=_change(evidence.before.mean, evidence.after.mean),
+        change=_relative_change(evidence.before.mean, evidence.after.mean),
         p_value=evidence.p_value,
         note="; ".join(
-            filter(None, (evidence.obstacle, evidence.remark, changed_parameters(then.parameters, now.parameters)))
+            filter(
+                None, (evidence.obstacle, evidence.remark, describe_changed_parameters(then.parameters, now.parameters))
+            )
         ),
     )
     if evidence.obstacle:
@@ -185,7 +332,7 @@ def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
     if is_regression(before, after, finding.tolerance, lower_is_better=lower):
         if evidence.worse is False:
             windows = evidence.design is not None and evidence.design.ordered
-            return _suspected(finding, seeds_needed(evidence, looks=looks), windows=windows)
+            return _suspected(finding, count_seeds_needed(evidence, looks=looks), windows=windows)
         status = Status.REGRESSION
     elif after == before:
         status = Status.SAME
@@ -208,13 +355,13 @@ def _suspected(finding: Finding, needed: int | None, *, windows: bool) -> Findin
     return replace(finding, status=Status.SUSPECTED, note=note, seeds_needed=needed, decided=False)
 
 
-def _change(before: float, after: float) -> float:
+def _relative_change(before: float, after: float) -> float:
     if before == 0:
         return 0.0 if after == 0 else math.copysign(math.inf, after)
     return (after - before) / abs(before)
 
 
-def changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
+def describe_changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
     """Which effective parameters are not what they were: the usual cause of a regression."""
     if not then or not now:
         return ""

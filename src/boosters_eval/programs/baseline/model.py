@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import statistics
 from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -46,6 +47,13 @@ class MetricStats(_Part):
     std: Annotated[float, Ge(0)] | None  # ddof 1; None for one cell, whose spread is unknown
     n: Annotated[int, Ge(1)]
     per_seed: dict[CellName, float] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: dict[str, float]) -> Self:
+        """The values of some cells, by the names of the cells."""
+        numbers = list(values.values())
+        std = statistics.stdev(numbers) if len(numbers) > 1 else None
+        return cls(mean=math.fsum(numbers) / len(numbers), std=std, n=len(numbers), per_seed=values)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -145,8 +153,15 @@ class Baseline(_Part):
     @classmethod
     def _read_rfc(cls, raw: Any) -> Any:
         """The RFC's own format is read as well."""
-        of_rfc = isinstance(raw, dict) and _is_of_rfc(raw.get("schema_version"))
-        return dict(vars(_RfcBaseline.model_validate(raw).as_ours())) if of_rfc else raw
+        if not isinstance(raw, dict) or not _is_of_rfc(raw.get("schema_version")):
+            return raw
+        rfc = _RfcBaseline.model_validate(raw)  # what it does not say stays unknown
+        return {
+            **vars(rfc),
+            "schema_version": FORMAT,
+            "config": BaselineConfig(suite=rfc.config.suite, seeds=rfc.config.seeds),
+            "libraries": {HOME_LIBRARY: Build(version=rfc.boosters_version, digest="")},
+        }
 
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:
@@ -174,23 +189,12 @@ class _RfcBaseline(_Part):
     config: _RfcConfig = _RfcConfig()
     results: Results
 
-    def as_ours(self) -> Baseline:
-        """In our own format: what the RFC's does not say stays unknown."""
-        return Baseline(
-            boosters_version=self.boosters_version,
-            recorded_at=self.recorded_at,
-            git_sha=self.git_sha,
-            config=BaselineConfig(suite=self.config.suite, seeds=self.config.seeds),
-            libraries={HOME_LIBRARY: Build(version=self.boosters_version, digest="")},
-            results=self.results,
-        )
-
 
 def _is_of_rfc(version: Any) -> bool:
     return not isinstance(version, bool) and version == _OF_RFC
 
 
-def mapping_digest(results: tuple[BaselineResult, ...]) -> str:
+def digest_mapping(results: tuple[BaselineResult, ...]) -> str:
     """A digest of how canonical parameters became native ones, for every pair."""
     content = sorted([result.config, result.library, result.parameters] for result in results)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

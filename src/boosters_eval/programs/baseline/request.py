@@ -145,7 +145,7 @@ class RecordRequest(ResultsOf, Allowance, Request):
         "Run a suite and record its results.\n\n"
         "The default suite is full. A run with errors, or with cells that finished only after failing, is refused."
     )
-    program: ClassVar = "boosters_eval.programs.baseline.running:record_baseline"
+    program: ClassVar = "boosters_eval.programs.baseline.commands:record_baseline"
 
     file: Path | None = parameter(None, kind=path(), argument=True, help="The file to record to; the same as --output.")
     output: Path | None = parameter(
@@ -199,7 +199,7 @@ class CheckRequest(Checking, ResultsOf, Request):
         "Exit 0 if there is no regression, 1 if there is one or one is suspected, 2 if the run or the comparison failed"
         " or cells are flaky, 3 for bad input."
     )
-    program: ClassVar = "boosters_eval.programs.baseline.running:check_baseline"
+    program: ClassVar = "boosters_eval.programs.baseline.commands:check_baseline"
 
     file: Path | None = parameter(
         None, kind=path(), argument=True, door="options", help="The baseline; the same as --baseline."
@@ -238,7 +238,7 @@ class QuickRequest(Checking, Request):
 
     command: ClassVar = "quick"
     help: ClassVar = "Run the quick suite and check its baseline (half a minute)."
-    program: ClassVar = "boosters_eval.programs.baseline.running:check_suite"
+    program: ClassVar = "boosters_eval.programs.baseline.commands:check_suite"
     suite: ClassVar = "quick"
 
 
@@ -256,7 +256,7 @@ class DiffRequest(Judging, Request):
 
     command: ClassVar = "baseline diff"
     help: ClassVar = "Compare two baselines without running anything.\n\nThe exit codes are those of 'baseline check'."
-    program: ClassVar = "boosters_eval.programs.baseline.verdict:diff_baselines"
+    program: ClassVar = "boosters_eval.programs.baseline.commands:diff_baselines"
 
     before: Any = parameter(kind=_file_or("Baseline", "A.json"), argument=True, help="The earlier baseline.")
     after: Any = parameter(kind=_file_or("Baseline", "B.json"), argument=True, help="The later baseline.")

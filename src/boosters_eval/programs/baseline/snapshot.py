@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import statistics
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import BoostersEvalWarning, RunError
-from boosters_eval.core.terms import given
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.files import MAX_RESULTS, load_json, read_text
+from boosters_eval.core.terms import given, the
 from boosters_eval.engine.cell import Build
-from boosters_eval.metrics import find
+from boosters_eval.metrics import find, primary_metric
+from boosters_eval.programs.baseline.findings import UNNAMED
 from boosters_eval.programs.baseline.model import (
     HOME_LIBRARY,
     AbsentResult,
@@ -23,16 +25,18 @@ from boosters_eval.programs.baseline.model import (
     BaselineConfig,
     BaselineResult,
     MetricStats,
-    mapping_digest,
+    digest_mapping,
+    load_baseline,
 )
+from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.programs.benchmark.tables.environment import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.engine.facts import RunFacts
-    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.runners.result import BenchmarkResult
+
 
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a digest
@@ -144,7 +148,13 @@ def make_baseline(
         )
     if not snapshot.results or snapshot.not_run:
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
-    _check_flaky(run, allow_flaky)
+    if len(run.flaky) > allow_flaky:
+        flaky = run.flaky[0]
+        more = f" ({len(run.flaky)} such cells)" if len(run.flaky) > 1 else ""
+        raise RunError(
+            f"No baseline was recorded: {flaky.library} on {flaky.config_name}, cell {flaky.repeat.name} finished only"
+            f" after failing{more}; find out why, or say {given('allow_flaky', len(run.flaky))}."
+        )
     if run.n_left_out:
         warnings.warn(
             f"The baseline has {len(run.results)} of the run's {run.metadata.n_cells} cells: what was left out before"
@@ -163,7 +173,7 @@ def make_baseline(
         run_id=run.run_id,
         config=BaselineConfig(suite=run.suite, seeds=tuple(dict.fromkeys(r.seed for r in run.results))),
         libraries=snapshot.libraries,
-        mapping_digest=mapping_digest(results),
+        mapping_digest=digest_mapping(results),
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
         absent=tuple(left_out),
         results=results,
@@ -179,17 +189,6 @@ def _without_faulty(snapshot: Snapshot) -> tuple[Snapshot, list[AbsentResult]]:
         for (config, library), cell in faults.items()
     ]
     return replace(snapshot, results=whole, faulty=()), failed
-
-
-def _check_flaky(run: ResultCollection, allowed: int) -> None:
-    flaky = run.flaky
-    if len(flaky) > allowed:
-        first = flaky[0]
-        more = f" ({len(flaky)} such cells)" if len(flaky) > 1 else ""
-        raise RunError(
-            f"No baseline was recorded: {first.library} on {first.config_name}, cell {first.repeat.name} finished only"
-            f" after failing{more}; find out why, or say {given('allow_flaky', len(flaky))}."
-        )
 
 
 def _not_finite(result: BenchmarkResult) -> str | None:
@@ -248,7 +247,7 @@ def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
 
 def _summarize(group: Sequence[BenchmarkResult], run: ResultCollection) -> BaselineResult:
     first, metadata = group[0], run.metadata
-    primary = _primary(first)
+    primary = first.primary_metric or primary_metric(first.task)
     names = [name for name in first.metrics if all(name in result.metrics for result in group)]
     fair = not metadata.unfair_times and all(result.fairly_timed for result in group)
     fair = fair and len(run.cells_by_machine) <= 1  # a baseline tells of one machine
@@ -258,7 +257,7 @@ def _summarize(group: Sequence[BenchmarkResult], run: ResultCollection) -> Basel
         library=first.library,
         task=first.task,
         primary_metric=primary,
-        metrics={name: _stats({r.repeat.name: r.metrics[name] for r in group}) for name in names},
+        metrics={name: MetricStats.of({r.repeat.name: r.metrics[name] for r in group}) for name in names},
         higher_is_better=_direction(primary, metadata.user_metrics),
         dataset=first.dataset_name,
         profile=first.profile,
@@ -267,8 +266,8 @@ def _summarize(group: Sequence[BenchmarkResult], run: ResultCollection) -> Basel
         data_digest=first.data_digest[:_DIGEST] if first.data_digest else None,
         split_digests={r.repeat.name: r.split_digest[:_DIGEST] for r in group if r.split_digest},
         split=first.split,
-        parameters=effective_parameters(first),
-        times={name: _stats({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
+        parameters=collect_parameters(first),
+        times={name: MetricStats.of({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
         failed_before={r.repeat.name: r.failed_before for r in group if r.failed_before},
         outcomes_digest=_outcomes_digest(group),
     )
@@ -281,20 +280,6 @@ def _outcomes_digest(group: Sequence[BenchmarkResult]) -> str | None:
     return hashlib.sha256(json.dumps(sorted(took)).encode()).hexdigest()[:_DIGEST]
 
 
-def _stats(values: dict[str, float]) -> MetricStats:
-    numbers = list(values.values())
-    std = statistics.stdev(numbers) if len(numbers) > 1 else None
-    return MetricStats(mean=math.fsum(numbers) / len(numbers), std=std, n=len(numbers), per_seed=values)
-
-
-def _primary(result: BenchmarkResult) -> str:
-    if result.primary_metric:
-        return result.primary_metric
-    from boosters_eval.metrics import primary_metric  # noqa: PLC0415 (only for results that do not say)
-
-    return primary_metric(result.task)
-
-
 def _direction(metric: str, user_metrics: Mapping[str, bool]) -> bool | None:
     """The direction of a built-in metric is known everywhere, that of a user's is what the run said."""
     known = find(metric)
@@ -303,7 +288,28 @@ def _direction(metric: str, user_metrics: Mapping[str, bool]) -> bool | None:
     return user_metrics.get(metric, known.higher_is_better if known else None)
 
 
-def effective_parameters(result: BenchmarkResult) -> dict[str, Any]:
+def collect_parameters(result: BenchmarkResult) -> dict[str, Any]:
     """The effective native parameters; the seed is the cell's, not the mapping's."""
     native = result.native_params or {}
     return {name: value for name, value in native.items() if value != result.model_seed or value is None}
+
+
+_KINDS = (RESULTS_KIND, REPORT_KIND)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """A baseline file, or the baseline of a results file or JSON report, which must be complete for it."""
+    text = read_text(path, limit=MAX_RESULTS)
+    raw = load_json(text, str(path)) if any(f'"{kind}"' in text for kind in _KINDS) else None
+    if not isinstance(raw, dict) or raw.get("kind") not in _KINDS:
+        return load_baseline(path)
+    return make_baseline(ResultCollection.from_json(text, source=str(path)))
+
+
+def take_baseline(value: Any, parameter: str) -> tuple[Baseline, str]:
+    """The baseline that a user passes as this parameter, and what it is called."""
+    if isinstance(value, Baseline):
+        return value, UNNAMED
+    if isinstance(value, Path):
+        return read_baseline(value), str(value)
+    raise ConfigError(f"{the(parameter)} must be a file or a Baseline. Got {value!r} instead.")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.baseline.check import changed_parameters
+from boosters_eval.programs.baseline.check import describe_changed_parameters
 from boosters_eval.programs.baseline.model import load_baseline
-from boosters_eval.programs.baseline.snapshot import Snapshot, effective_parameters
+from boosters_eval.programs.baseline.snapshot import Snapshot, collect_parameters
 from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of, spec_of
@@ -211,7 +211,7 @@ def changed_work(run: ResultCollection, library: str, references: Sequence[Refer
             continue
         first = next(iter(reference.per_seed), None)  # the cell that the recorded parameters are of
         result = min(mine, key=lambda result: result.repeat.name != first)
-        changed = changed_parameters(reference.parameters, effective_parameters(result))
+        changed = describe_changed_parameters(reference.parameters, collect_parameters(result))
         if reference.profile not in (None, result.profile):
             changed = f"profile {reference.profile} → {result.profile}" + (f"; {changed}" if changed else "")
         if changed:

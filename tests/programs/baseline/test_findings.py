@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.commands import make_rules
+from boosters_eval.programs.baseline.findings import CheckFindings
 from boosters_eval.programs.baseline.request import CheckRequest, DiffRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
-from boosters_eval.programs.baseline.verdict import CheckFindings, rules_of
 
 
 def nothing(*_, **__):
@@ -38,5 +39,5 @@ def test_results_that_went_to_a_file_are_shown_with_the_verdict(make, monkeypatc
 
 
 def test_what_a_request_cannot_say_is_not_allowed():
-    assert not rules_of(DiffRequest(before="a.json", after="b.json")).continue_on_error
-    assert rules_of(CheckRequest(suite="quick", continue_on_error=True)).continue_on_error
+    assert not make_rules(DiffRequest(before="a.json", after="b.json")).continue_on_error
+    assert make_rules(CheckRequest(suite="quick", continue_on_error=True)).continue_on_error

@@ -9,8 +9,8 @@ from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.cell import Build, Installation
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.commands import _recorded_only, grow_until_decided, plan_run
 from boosters_eval.programs.baseline.findings import CheckRules
-from boosters_eval.programs.baseline.plan import _recorded_only, plan_run, until_decided
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
@@ -39,7 +39,7 @@ def looks_at(change, noise=1.0, recorded=20, **rules):
     """The numbers of seeds at which `--seeds auto` looks before it stops, and what it says."""
     baseline = make_baseline(run_of(recorded, 0.0, noise=0.0))
     prepared = PreparedRun(None, None, Settings(), None, growth=Growth.of(max_seeds=recorded))
-    growth = until_decided(prepared, baseline, CheckRules(statistical=True, seeds=5, **rules)).growth
+    growth = grow_until_decided(prepared, baseline, CheckRules(statistical=True, seeds=5, **rules)).growth
     asked, said = [], []
 
     def run(seeds):

@@ -1,0 +1,439 @@
+"""The programs `baseline record`, `baseline check`, `quick` and `full`: from a request to a baseline or a verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, UnknownNameError
+from boosters_eval.core.files import check_writable
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.terms import given, named, the
+from boosters_eval.core.text import counted
+from boosters_eval.engine.session import check_names
+from boosters_eval.programs.baseline.check import check, check_rules
+from boosters_eval.programs.baseline.findings import CheckFindings, CheckRules
+from boosters_eval.programs.baseline.model import load_baseline, save_baseline
+from boosters_eval.programs.baseline.request import CheckRequest, Selection
+from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline, take_baseline
+from boosters_eval.programs.benchmark.benchmarks import benchmarks_of, competing
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, announce, planned, prepare_suite
+from boosters_eval.programs.benchmark.planning import prepare, seed_count
+from boosters_eval.programs.benchmark.request import SuiteRequest, Tolerant
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.runs import load_run, run_prepared
+from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
+from boosters_eval.runners.builds.reference import label_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.engine.cell import Build
+    from boosters_eval.programs.baseline.findings import Check, Finding
+    from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.request import (
+        DiffRequest,
+        FullRequest,
+        Judging,
+        QuickRequest,
+        RecordRequest,
+        ResultsOf,
+    )
+    from boosters_eval.programs.benchmark.benchmarks import Benchmarks
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
+    from boosters_eval.runners.base import Runner
+    from boosters_eval.stats.sequential import SequentialRule
+    from boosters_eval.stats.significance import Comparison, Verdict
+
+
+DEFAULT_SUITE = "full"
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """What the user restricted the run to; None: no restriction."""
+
+    only_libraries: tuple[str, ...] | None = None
+    only_pairs: frozenset[tuple[str, str]] | None = None
+    seeds: int | None = None
+
+
+def default_path(name: str = "baseline") -> Path:
+    """The default place for a baseline: tests/baselines here, or BOOSTERS_EVAL_BASELINE_DIR."""
+    return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
+
+
+def count_wanted_seeds(seeds: int | str | None) -> int | None:
+    """How many seeds the user asks for, here or in the environment; `auto` says so only with a plan."""
+    asked = seeds is not None or os.environ.get("BOOSTERS_EVAL_SEEDS")
+    return seed_count(seeds, default=1) if asked and seeds != "auto" else None
+
+
+def plan_run(
+    request: RecordRequest | CheckRequest, baseline: Baseline | None = None, *, recorded_only: bool = False
+) -> tuple[PreparedRun, Restriction]:
+    """The plan, and what of the baseline the user left out on purpose.
+
+    With `recorded_only`, the suite's libraries that the baseline was not recorded with are left out.
+    """
+    check_names(request)
+    recorded = baseline.config.suite if baseline else None
+    chosen = _registered(recorded or DEFAULT_SUITE) if request.suite is None else request.suite
+    suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
+    libraries = competing(request.libraries, request.home)
+    benchmarks = benchmarks_of(suite, libraries, runners)
+    if baseline is not None and recorded_only and request.libraries is None:
+        benchmarks = _recorded_only(benchmarks, baseline)
+    if baseline is not None and request.libraries is None:
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
+    if baseline is not None:
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or {})))
+    n_seeds, most = count_wanted_seeds(request.seeds), None
+    if isinstance(request, CheckRequest) and request.seeds == "auto":
+        recorded_seeds = _usable_seeds(baseline)
+        most = min(request.max_seeds or recorded_seeds, recorded_seeds)
+    if baseline and baseline.config.seeds and n_seeds is None:
+        benchmarks = replace(benchmarks, default_seeds=len(baseline.config.seeds))  # configs may name their own
+    prepared = prepare(benchmarks, request.seeds, request, max_seeds=most)
+    other = request.suite is not None and benchmarks.name != recorded
+    return prepared, Restriction(
+        only_libraries=None if libraries is None else tuple(libraries),
+        only_pairs=_pairs(suite) if other else None,
+        seeds=prepared.growth.rule.schedule[0] if prepared.growth else n_seeds,
+    )
+
+
+def _recorded_only(benchmarks: Benchmarks, baseline: Baseline) -> Benchmarks:
+    """Without the libraries that the baseline was not recorded with: there would be nothing to compare them with."""
+    recorded = {result.library for result in baseline.results} | {item.library for item in baseline.absent}
+    others = sorted({name for config in benchmarks.configs for name in config.libraries} - recorded)
+    configs = [
+        config.replace(libraries=kept)
+        for config in benchmarks.configs
+        if (kept := tuple(name for name in config.libraries if name in recorded))
+    ]
+    if not others or not configs:
+        return benchmarks
+    told = f"the baseline has no {', '.join(others)}, so {'it is' if len(others) == 1 else 'they are'} not run"
+    absent = tuple(item for item in benchmarks.unavailable if item.target in recorded)
+    return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, told), unavailable=absent)
+
+
+def _recorded_builds(baseline: Baseline) -> Iterator[str]:
+    """Which builds the baseline was recorded with: no suite has them, so they must be named to be compared."""
+    builds = {name: build for name, build in baseline.libraries.items() if build.library not in (None, name)}
+    if builds:
+        again = [_named_again(name, build) for name, build in builds.items()]
+        told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
+        yield (
+            f"the baseline has builds that no suite has: {told}; name what takes their place, as in"
+            f" {given('libraries', again)}"
+        )
+
+
+def _unrecorded_builds(baseline: Baseline, runners: Mapping[str, type[Runner]]) -> Iterator[str]:
+    """Which builds will not be judged, although the baseline has their library: it knows them by another name."""
+    recorded = {result.library for result in baseline.results}
+    for name, runner in runners.items():
+        library = runner.library()
+        if name not in recorded and library in recorded:
+            again = f"{library}={name if name.startswith(f'{library}==') else f'{library}@PATH'}"
+            yield (
+                f"the baseline has {library}, but not {name}, which is not judged by it; to judge it, give it that"
+                f" name, as in {given('libraries', [again])}"
+            )
+
+
+def _named_again(label: str, build: Build) -> str:
+    """How a build of this label is named: by a name of the user's own, or by its version or path."""
+    if label.startswith(f"{build.library}@"):
+        return f"{build.library}@PATH"
+    return label if label.startswith(f"{build.library}==") else f"{label}={build.library}==VERSION"
+
+
+def _registered(name: str) -> BenchmarkSuite:
+    """The suite that a baseline names. A path in it is never followed: a data file must not choose what is executed."""
+    if name not in SUITES:
+        raise ConfigError(
+            f"The suite '{name}' of the baseline is not known here; name it, as in"
+            f" {given('suite', 'path/to/file.py:SUITE')}."
+        )
+    return SUITES[name]
+
+
+def _usable_seeds(baseline: Baseline | None) -> int:
+    """How many seeds a run can be paired with: those that it adds must be in the baseline too."""
+    auto = given("seeds", "auto")
+    if baseline is None:
+        raise ConfigError(f"{auto} needs {named('baseline')}: it adds seeds until a test decides.")
+    values = all(result.primary.per_seed for result in baseline.results)
+    count = len(baseline.config.seeds) if values else 0
+    if count < 2:
+        have = f"{count} with values per seed" if count or values else "no values per seed"
+        raise ConfigError(
+            f"{auto} needs a baseline of at least 2 seeds. "
+            f"This one has {have}; record it again, as in 'boosters-eval baseline record FILE --seeds 20'."
+        )
+    return count
+
+
+def grow_until_decided(prepared: PreparedRun, baseline: Baseline, rules: CheckRules) -> PreparedRun:
+    """The run, which with `auto` adds seeds until every pair that counts is decided against the baseline."""
+    if prepared.growth is None:
+        return prepared
+    before = Snapshot.of_baseline(baseline)
+
+    def pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
+        found = check(before, Snapshot.of_run(results), rules.replace(alpha=rule.level))
+        return (_comparison(finding, rule) for finding in found.counted)
+
+    return replace(prepared, growth=replace(prepared.growth, pairs=pairs))
+
+
+def _comparison(finding: Finding, rule: SequentialRule) -> Comparison:
+    """A finding in the sequential rule's words: inconclusive until it is a regression or surely within tolerance."""
+    from boosters_eval.stats.significance import Comparison  # noqa: PLC0415 (loads scipy)
+
+    verdict: Verdict = "inconclusive" if not finding.decided else "worse" if finding.fails else "equivalent"
+    n = finding.current.n if finding.current else 0
+    return Comparison(verdict, "corrected", n, rule.level, finding.tolerance)
+
+
+def _pairs(suite: BenchmarkSuite) -> frozenset[tuple[str, str]]:
+    """All that the suite has, installed or not: what is not installed is missing, not left out."""
+    return frozenset((config.name, library) for config in suite.configs for library in config.libraries)
+
+
+def record_baseline(request: RecordRequest) -> Findings:
+    """Run a suite, or take an earlier run, and record its results."""
+    path = request.file or request.output or default_path()
+    if not request.dry_run:
+        check_writable(path)
+    replaced = _replaced(path)
+    results = _read_results(request)
+    if results is None:
+        prepared, _ = plan_run(request)
+        announce(prepared)
+        if request.dry_run:
+            return planned(prepared)
+        results = run_prepared(prepared)
+    made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
+    if not request.dry_run:
+        save_baseline(made, path)
+    return RecordFindings(made, path, replaced, dry=request.dry_run)
+
+
+@dataclass(frozen=True)
+class RecordFindings(Findings):
+    """A baseline, where it was recorded, and which one it replaces there."""
+
+    baseline: Baseline
+    path: Path
+    replaced: str = ""
+    dry: bool = False
+
+    def show(self, screen: Screen) -> None:
+        """Where it is, and what it lacks, even if quiet."""
+        made = self.baseline
+        if not screen.quiet:
+            pairs, seeds = counted(len(made.results), "pair"), counted(len(made.config.seeds), "seed")
+            done = "Would record" if self.dry else "Recorded"
+            screen.note(f"{done}: {self.path} ({pairs} of config and library, {seeds})")
+            if self.replaced:
+                screen.note(f"Note: it {'would replace' if self.dry else 'replaces'} {self.replaced}.")
+        for item in made.absent:
+            screen.note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
+
+
+def _replaced(path: Path) -> str:
+    """The baseline that is about to be replaced, in words; a file that is something else is not replaced."""
+    if not path.is_file() or path.is_relative_to("/dev"):
+        return ""
+    try:
+        old = load_baseline(path)
+    except OtherVersionError:
+        return "one of another version of boosters-eval"
+    except ConfigError as error:
+        raise ConfigError(f"{path} exists and is no baseline, so it is not replaced: {error}") from None
+    held = f"{counted(len(old.results), 'pair')}, {counted(len(old.config.seeds), 'seed')}"
+    return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({held})"
+
+
+@dataclass(frozen=True)
+class PreparedCheck:
+    """A check that is ready to run, and what it is judged by."""
+
+    run: PreparedRun
+    rules: CheckRules
+    baseline: Baseline | None = None  # None: only whether every cell works is checked
+    name: str = ""  # of the baseline
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every (config, library) pair that will run, and every one of the baseline."""
+        found = [(cell.spec.name, cell.target.name) for cell in self.run.plan.cells]
+        recorded = [result.key for result in self.baseline.results] if self.baseline else []
+        return list(dict.fromkeys([*found, *recorded]))
+
+    def judge(self, results: ResultCollection) -> Check:
+        """The verdict on its results: without a baseline, against themselves, which finds only failures."""
+        if self.baseline is not None:
+            return _judge(self.baseline, results, self.rules, self.name)
+        after = Snapshot.of_run(results)
+        return check(after, after, self.rules, self.name)
+
+
+def prepare_check(request: CheckRequest) -> PreparedCheck:
+    """The check of a suite, all of whose libraries run; if a baseline is named, against it."""
+    if request.is_read:
+        source = "run" if request.run is not None else "results"
+        raise ConfigError(f"{the(source)} leaves nothing to prepare: check_baseline() checks it.")
+    if request.baseline is None:
+        return _prepare(request, None, "")
+    return _prepare(request, *take_baseline(request.baseline, "baseline"))
+
+
+def check_baseline(request: CheckRequest) -> Findings:
+    """Run the baseline's suite again, or take an earlier run, and compare."""
+    given = request.file or request.baseline or default_path()
+    if isinstance(given, Path) and not given.exists():
+        raise ConfigError(
+            f"{given} does not exist; record it with 'boosters-eval baseline record {quote(str(given))}'."
+        )
+    before, name = take_baseline(given, "baseline")
+    results = _read_results(request)
+    if results is not None:
+        named = _labels(request.libraries)
+        results = _only(results, named)
+        rules = make_rules(request, only_libraries=named, seeds=count_wanted_seeds(request.seeds))
+        return CheckFindings(_judge(before, results, rules, name), request, results)
+    prepared = _prepare(request, before, name, recorded_only=True)
+    announce(prepared.run)
+    if request.dry_run:
+        return planned(prepared.run)
+    results = run_prepared(prepared.run)
+    return CheckFindings(prepared.judge(results), request, results)
+
+
+def check_suite(request: QuickRequest | FullRequest) -> Findings:
+    """Run a suite and check its baseline; without one, show the results and say that nothing was checked."""
+    path = default_path(request.suite)
+    if path.exists():
+        return check_baseline(CheckRequest(**vars(request), suite=request.suite, baseline=path))
+    shared = {name: getattr(request, name) for name in (*Selection.parameters, *Tolerant.parameters, "output")}
+    asked = SuiteRequest(**shared, suite=request.suite)
+    prepared = prepare_suite(asked)
+    announce(prepared)
+    return planned(prepared) if request.dry_run else UncheckedFindings(run_prepared(prepared), asked, path=path)
+
+
+@dataclass(frozen=True)
+class UncheckedFindings(ComparisonFindings):
+    """The results of a suite that has no baseline."""
+
+    request: SuiteRequest
+    path: Path = field(kw_only=True)  # where it would be
+
+    @property
+    def exit_code(self) -> int:
+        """Nothing passes that was not checked."""
+        return super().exit_code or ExitCode.CONFIGURATION_ERROR
+
+    def conclude(self, screen: Screen) -> None:
+        """That nothing was checked, and what can be done about it."""
+        request = self.request
+        if request.output is not None and not screen.quiet:
+            self.show(screen)  # they are in a file, and are shown all the same
+        super().conclude(screen)
+        only = "".join(f" --library {quote(name)}" for name in request.libraries or ())
+        screen.note(
+            f"No baseline at {self.path}: nothing was checked. Record one with 'boosters-eval baseline record --suite"
+            f" {request.suite}{only} {quote(str(self.path))}'."
+        )
+
+
+def _prepare(
+    request: CheckRequest, baseline: Baseline | None, name: str, *, recorded_only: bool = False
+) -> PreparedCheck:
+    """The plan, with the rules that it restricts; mistakes in them are told before the run, not after it."""
+    prepared, restriction = plan_run(request, baseline, recorded_only=recorded_only)
+    rules = make_rules(request, **asdict(restriction))
+    if baseline is None:
+        return PreparedCheck(prepared, rules)
+    pairs = [(cell.spec.name, cell.target.name) for cell in prepared.plan.cells]
+    check_rules(Snapshot.of_baseline(baseline), pairs, rules)
+    return PreparedCheck(grow_until_decided(prepared, baseline, rules), rules, baseline, name)
+
+
+def _judge(before: Baseline, results: ResultCollection, rules: CheckRules, name: str) -> Check:
+    sides = Snapshot.of_baseline(before), Snapshot.of_run(results)
+    if are_same_outcomes(*sides):
+        raise ConfigError(
+            f"{name} was recorded from this very run ({results.run_id}): comparing it with itself proves nothing."
+            " Run it again."
+        )
+    return check(*sides, rules, name)
+
+
+def _read_results(request: ResultsOf) -> ResultCollection | None:
+    """The results that the request names, or None if a run is needed."""
+    if request.run is not None:
+        return load_run(request.run, request.home, verified=True)  # a baseline decides
+    given = request.results
+    if given is None or isinstance(given, ResultCollection):
+        return given
+    if isinstance(given, Path):
+        return ResultCollection.load_partial(given)
+    raise ConfigError(f"{the('results')} must be a file or a ResultCollection. Got {given!r} instead.")
+
+
+def _labels(libraries: Any) -> tuple[str, ...] | None:
+    """The names that outcomes have: a build may be named by what it was installed from."""
+    if libraries is None:
+        return None
+    given = [libraries] if isinstance(libraries, str) or not isinstance(libraries, Iterable) else libraries
+    return tuple(label_of(item) if isinstance(item, str) else getattr(item, "name", str(item)) for item in given)
+
+
+def _only(results: ResultCollection, libraries: tuple[str, ...] | None) -> ResultCollection:
+    """The outcomes of these libraries, as if no others had run."""
+    if libraries is None:
+        return results
+    known = {outcome.library for outcome in [*results.results, *results.errors]}
+    for name in libraries:
+        if name not in known:
+            raise UnknownNameError("library of the results", name, known)
+    return ResultCollection(
+        (result for result in results.results if result.library in libraries),
+        (error for error in results.errors if error.library in libraries),
+        unsupported=(item for item in results.unsupported if item.library in libraries),
+        unavailable=(item for item in results.unavailable if item.library in libraries),
+        run_id=results.run_id,
+        suite=results.suite,
+        metadata=results.metadata,
+    )
+
+
+def diff_baselines(request: DiffRequest) -> CheckFindings:
+    """Compare two baselines without running anything."""
+    (before, name), (after, _) = take_baseline(request.before, "before"), take_baseline(request.after, "after")
+    sides = Snapshot.of_baseline(before), Snapshot.of_baseline(after)
+    return CheckFindings(check(*sides, make_rules(request), name), request)
+
+
+def make_rules(request: Judging, **more: Any) -> CheckRules:
+    """The rules that a request asks for; a build under test may be named by what it was installed from."""
+    names = ("tolerance", "statistical", "allow_flaky", "fail_on_regression")
+    return CheckRules(
+        **{name: getattr(request, name) for name in names},
+        tolerance_for=dict(request.tolerance_for or {}),
+        under_test=tuple(map(label_of, request.libraries_under_test)) or None,
+        continue_on_error=getattr(request, "continue_on_error", False),
+        **more,
+    )
