@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
+from boosters_eval.core.files import compute_file_digest
 from boosters_eval.datasets import fetch
 
 OUT = Path(__file__).resolve().parents[1] / "src" / "boosters_eval" / "datasets" / "bundled"
@@ -42,7 +43,7 @@ PLOTNINE = fetch.Archive(
 def save(name: str, **arrays: Any) -> None:
     path = OUT / f"{name}.npz"
     np.savez_compressed(path, allow_pickle=False, **{key: np.asarray(value) for key, value in arrays.items()})
-    print(f"{fetch.digest_of(path)}  {path.name}  {path.stat().st_size / 1000:.0f} kB")
+    print(f"{compute_file_digest(path)}  {path.name}  {path.stat().st_size / 1000:.0f} kB")
 
 
 def smallest(values: Any) -> Any:

@@ -5,7 +5,7 @@ import pytest
 from boosters_eval.cli.output import choose_format
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.terms import given, named, speaking_of, the
-from boosters_eval.core.text import counted, in_sentence
+from boosters_eval.core.text import count_of, in_sentence
 from boosters_eval.programs.benchmark.request import CompareRequest
 
 
@@ -27,7 +27,7 @@ def test_many_known_names_are_shortened_and_few_are_not():
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 cells"), (1, "1 cell"), (2, "2 cells")])
 def test_one_of_a_kind_is_no_plural(number, text):
-    assert counted(number, "cell") == text
+    assert count_of(number, "cell") == text
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boosters_eval.core.text import group_digits
 from boosters_eval.reports.html.svg import fit
-from boosters_eval.reports.numbers import as_given, count, estimate, mean_and_std, number, p_value, percent
+from boosters_eval.reports.numbers import as_given, estimate, mean_and_std, number, p_value, percent
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_small_numbers():
     assert percent(499.0) == "x 500"
     assert percent(1.6e298) == "x 1.6e+298"
     assert percent(-1e300) == "x -1.0e+300"
-    assert count(12400) == "12\u202f400"
+    assert group_digits(12400) == "12\u202f400"
     assert number(0) == "0"
 
 

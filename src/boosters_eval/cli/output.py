@@ -13,7 +13,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
 from boosters_eval.core.terms import named, the
-from boosters_eval.core.text import as_json, clean, clean_lines, counted, message, terminal_width
+from boosters_eval.core.text import as_json, clean, clean_lines, count_of, message, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,7 @@ def is_agreed(removal: Removal) -> bool:
     noun, count = removal.noun, len(removal.things)
     if not sys.stdin.isatty():
         raise ConfigError(f"{the('yes')} is needed to remove {noun}s where nobody can be asked.")
-    what = f"this {noun}" if count == 1 else f"these {counted(count, noun)}"
+    what = f"this {noun}" if count == 1 else f"these {count_of(count, noun)}"
     return click.confirm(f"Remove {what}?", err=True)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import platform
 import shutil
@@ -26,12 +25,12 @@ from boosters_eval.cluster.messages import (
     Order,
     Post,
     Question,
-    hash_file,
     name_plugin,
     name_task,
     resolve_inside,
 )
 from boosters_eval.cluster.node import Node
+from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.machine import MachineInfo, available_cpus
 from boosters_eval.core.modules import at_address
 from boosters_eval.core.version import __version__
@@ -67,7 +66,7 @@ def introduce(question: str) -> Introduction:
 
 def _check_file(path: str, digest: str) -> str:
     try:
-        same = hash_file(Path(path)) == digest
+        same = compute_file_digest(Path(path)) == digest
     except OSError:
         return f"the plan uses {path}, which the node does not have"
     return "" if same else f"the node's {path} is not that of the plan"
@@ -97,7 +96,7 @@ def identify_host() -> str:
     """Equal for all processes on one machine, in containers too."""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-        return hashlib.sha256(boot.encode()).hexdigest()[:12]
+        return compute_digest(boot, 12)
     return platform.node()
 
 

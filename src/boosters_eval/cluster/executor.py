@@ -25,9 +25,9 @@ from boosters_eval.cluster.messages import (
     Recalled,
     Sent,
     WantedLane,
-    hash_file,
 )
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError, UnsupportedError
+from boosters_eval.core.files import compute_file_digest
 from boosters_eval.core.terms import the
 from boosters_eval.core.version import __version__
 from boosters_eval.engine.child import RESULT
@@ -72,7 +72,7 @@ class CellRequests:
             run=secrets.token_hex(8),
             version=__version__,
             lanes=tuple(WantedLane.of(lane, identity) for lane, identity in wanted.items()),
-            files={file: hash_file(Path(file)) for file in sorted(files)},
+            files={file: compute_file_digest(Path(file)) for file in sorted(files)},
             timeout_s=longest_timeout(works),
             device=any(work.cell.spec.uses_device for work in works),
         )

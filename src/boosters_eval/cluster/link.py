@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import logging
 import multiprocessing
@@ -37,7 +36,7 @@ from boosters_eval.cluster.messages import (
     resolve_inside,
 )
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.files import compute_digest, read_text, write_atomically
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
@@ -402,7 +401,7 @@ class Link:
                     if not data:
                         raise RuntimeError(f"{item.path} is gone")
                     content += data
-                if hashlib.sha256(content).hexdigest() != item.digest:
+                if compute_digest(content) != item.digest:
                     raise RuntimeError(f"{item.path} has changed on its way")
                 cell, _, *parts = Path(item.path).parts
                 await asyncio.to_thread(_store, resolve_inside(Path(folders[name]), str(Path(*parts))), bytes(content))

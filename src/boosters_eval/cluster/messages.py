@@ -5,13 +5,13 @@ A parcel is an input, known by the digest of its content, which is read once how
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Lane, Target
 from boosters_eval.engine.handles import Identity
@@ -224,7 +224,7 @@ class Parcel:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.manifest.model_dump_json().encode()).hexdigest()[:32]
+        return compute_digest(self.manifest.model_dump_json(), 32)
 
     def pieces(self) -> Iterator[tuple[str, int, bytes]]:
         """Its content: of each file the path within the parcel, and its pieces with their offsets."""
@@ -258,12 +258,7 @@ class Parcels:
 
 
 def describe_file(file: Path, root: Path) -> Item:
-    return Item(path=file.relative_to(root).as_posix(), size=file.stat().st_size, digest=hash_file(file))
-
-
-def hash_file(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return Item(path=file.relative_to(root).as_posix(), size=file.stat().st_size, digest=compute_file_digest(file))
 
 
 def resolve_inside(folder: Path, path: str) -> Path:

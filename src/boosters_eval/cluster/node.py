@@ -25,11 +25,11 @@ from boosters_eval.cluster.messages import (
     Post,
     Question,
     describe_file,
-    hash_file,
     name_lease,
     name_plugin,
     resolve_inside,
 )
+from boosters_eval.core.files import compute_file_digest
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets.fetch import cache_root
 from boosters_eval.engine.cell import Cell
@@ -112,7 +112,7 @@ class Store:
         arrived = self._arriving.pop(digest, None) or self._begun()  # of a folder without files, nothing came
         try:
             for item in manifest.items:
-                if hash_file(resolve_inside(arrived, item.path)) != item.digest:
+                if compute_file_digest(resolve_inside(arrived, item.path)) != item.digest:
                     return f"{manifest.name} has changed on its way: the digest of {item.path} is another"
             self._place(arrived, self._root / digest, manifest)
         finally:

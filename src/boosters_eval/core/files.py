@@ -153,6 +153,26 @@ def check_writable(path: Path) -> None:
         raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
 
 
+def dump_canonical(value: Any) -> str:
+    """Write JSON so that equal content gives equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def compute_digest(content: str | bytes | bytearray, length: int = 64) -> str:
+    """Compute the SHA-256 of a text or of bytes, cut to `length` hexadecimal digits."""
+    from hashlib import sha256  # noqa: PLC0415 (it loads OpenSSL, which --help does not need)
+
+    return sha256(content.encode() if isinstance(content, str) else content).hexdigest()[:length]
+
+
+def compute_file_digest(path: Path) -> str:
+    """Compute the SHA-256 of a file's content without holding it all."""
+    from hashlib import file_digest  # noqa: PLC0415 (as above)
+
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
 def given_path(path: str | Path) -> Path:
     """A path that a user passed, or one sentence on what else it is."""
     require("path", path, (str, Path), "a path")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -16,6 +15,7 @@ import psutil
 
 from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.files import compute_digest
 from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class MachineInfo(Model):
         """
         stable = {name: getattr(self, name) for name in _STABLE} | {"memory_gb": math.ceil(self.memory_gb)}
         stable |= {name: found for name in ("gpu", "node") if (found := getattr(self, name)) is not None}
-        return hashlib.sha256(json.dumps(stable, sort_keys=True).encode()).hexdigest()[:16]
+        return compute_digest(json.dumps(stable, sort_keys=True), 16)
 
 
 def available_cpus(root: Path = _ROOT) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, RunError, suggest
+from boosters_eval.core.files import compute_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def load_file(file: Path) -> ModuleType:
 
     It is the user's own code.
     """
-    place = hashlib.sha256(os.fsencode(file.absolute())).hexdigest()[:12]  # two folders may have files of one name
+    place = compute_digest(os.fsencode(file.absolute()), 12)  # two folders may have files of one name
     name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
     if not file.is_file() or spec is None:

@@ -6,7 +6,10 @@ import json
 import os
 import re
 import unicodedata
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_MESSAGE = 4_000  # characters; sentences of our own are shorter
 _REPLACEMENT = "\ufffd"
@@ -41,9 +44,22 @@ def message(text: str) -> str:
     return f"{line[:half]} [...] {line[-half:]}"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: "1 cell", "2 cells"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def group_digits(value: float) -> str:
+    """Write a whole number in groups of three digits: 12 400."""
+    return f"{round(value):,}".replace(",", "\u202f")
+
+
+def count_of(number: int, noun: str) -> str:
+    """Write a number with its noun: "1 cell", "2 cells"."""
+    return f"{group_digits(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def join_words(words: Iterable[str], conjunction: str = "and", *, most: int | None = None) -> str:
+    """Join words for a sentence: "a, b and c". Of more than `most`, only those are named: "a, b and 7 others"."""
+    names = list(words)
+    if most is not None and len(names) > most + 1:
+        names = [*names[:most], f"{len(names) - most} others"]
+    return f" {conjunction} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def sized(count: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.datasets import audit_columns as columns_alone
 from boosters_eval.datasets import audit_relations as relations
 from boosters_eval.datasets.audit_columns import (
@@ -312,7 +312,7 @@ def _of_rows(
         return
     of = f"{len(y)} rows" + ("" if rows is None else " looked at")
     text = (
-        f"{same} of {of} ({same / len(y):.1%}) repeat an earlier row, and {counted(alike, 'row')}"
+        f"{same} of {of} ({same / len(y):.1%}) repeat an earlier row, and {count_of(alike, 'row')}"
         f" ({alike / len(y):.1%}) {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
         " copies on both sides"
     )

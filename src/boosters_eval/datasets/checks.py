@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError
+from boosters_eval.core.text import join_words
 from boosters_eval.datasets.config import Table
 from boosters_eval.datasets.splits import followed, with_split_column
 from boosters_eval.metrics.task import Task
@@ -79,7 +80,7 @@ def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
         return column
     if all(issubclass(kind, (Real, Decimal)) for kind in kinds):
         return column.where(there, np.nan).astype(np.float64)
-    found = " and ".join(sorted(kind.__name__ for kind in kinds))
+    found = join_words(sorted(kind.__name__ for kind in kinds))
     raise DatasetError(f"Column '{name}' holds values of type {found}: convert them to numbers or texts first.")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.core.text import count_of
 from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, numbers, plain
 from boosters_eval.datasets.config import COLUMN_SETTINGS
 from boosters_eval.datasets.texts import date_parts, is_date, looks_like_dates, parse_dates, parse_numerals, texts_of
@@ -41,7 +42,7 @@ def option(name: str, column: str) -> str:
 
 def rows(count: int) -> str:
     """1 row, 2 rows."""
-    return f"{count} row{'' if count == 1 else 's'}"
+    return f"{count_of(count, 'row')}"
 
 
 def visible(value: Any) -> str:

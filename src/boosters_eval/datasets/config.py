@@ -13,6 +13,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import SplitKind
 from boosters_eval.core.terms import the
+from boosters_eval.core.text import join_words
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class DataAudit(Model):
         roles = ", ".join(f"{len(names)} {role}" for role, names in self.by_role().items() if role != "target")
         counts = ((self.sampled, "rows"), (self.sampled_columns, "columns"))
         parts = [f"{count} {what}" for count, what in counts if count is not None]
-        looked = f"; {' and '.join(parts)} were looked at" if parts else ""
+        looked = f"; {join_words(parts)} were looked at" if parts else ""
         read = f"; read with {self.reading}" if self.reading else ""
         columns = f"{self.n_columns} column" + ("" if self.n_columns == 1 else "s")
         return f"{self.dataset}: {self.task.value}{why}, {self.rows} rows{classes}, {columns} ({roles}){looked}{read}"

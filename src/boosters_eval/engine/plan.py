@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import re
 from collections import Counter
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import FORMAT, Format, check_format, refuse_wide
+from boosters_eval.core.files import FORMAT, Format, check_format, compute_digest, dump_canonical, refuse_wide
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, cell_key
@@ -117,14 +115,14 @@ class Plan(Model):
         """A digest of everything that the outcomes depend on; the plan's name and any order are not part of it."""
         content = {
             "schema_version": self.schema_version,
-            "specs": sorted(canonical(spec.identity()) for spec in self.specs),
+            "specs": sorted(dump_canonical(spec.identity()) for spec in self.specs),
             "cells": sorted(self.keys),
             "builds": {
                 workload: {target: build.model_dump() for target, build in targets.items()}
                 for workload, targets in self.builds.items()
             },
         }
-        return digest(content)
+        return compute_digest(dump_canonical(content), 16)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -173,13 +171,3 @@ class Plan(Model):
                 random.Random(f"{self.run_id}|{seed}|{fold or 0}|{name}").shuffle(group)  # noqa: S311 (an order)
                 ordered += group
         return ordered
-
-
-def canonical(value: Any) -> str:
-    """JSON in a canonical form: equal content gives equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def digest(content: Any) -> str:
-    """The id of a run with this content."""
-    return hashlib.sha256(canonical(content).encode()).hexdigest()[:16]

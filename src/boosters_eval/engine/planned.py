@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.engine.execute import Mode, cells_to_run, jobs_for
 from boosters_eval.engine.folder import read_to_continue
 from boosters_eval.engine.progress import duration
@@ -54,7 +54,7 @@ class PlannedRun(Findings):
         about = f", about {duration(self.seconds / min(self.jobs, len(self.cells)))}" if self.seconds else ""
         done = len(plan.cells) - len(self.cells)
         kept = f"; {done} of {len(plan.cells)} kept" if done else ""
-        screen.say(f"run {plan.run_id}: {counted(len(self.cells), 'cell')}, {self.jobs} at a time{about}{kept}")
+        screen.say(f"run {plan.run_id}: {count_of(len(self.cells), 'cell')}, {self.jobs} at a time{about}{kept}")
         lines = Counter(f"{cell.spec.name} {cell.target} ({cell.target.build.version})" for cell in self.cells)
         for line, count in lines.items():
             screen.say(f"  {line} x {count}")

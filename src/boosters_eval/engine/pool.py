@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.text import join_words
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.channel import LaneEvent
 from boosters_eval.engine.child import RESULT
@@ -87,9 +88,8 @@ def start_method() -> str:
     """Fork where it is safe; BOOSTERS_EVAL_START_METHOD overrides this."""
     method = os.environ.get("BOOSTERS_EVAL_START_METHOD", "fork" if sys.platform.startswith("linux") else "spawn")
     if method not in START_METHODS:
-        raise ConfigError(
-            f"The BOOSTERS_EVAL_START_METHOD variable must be {' or '.join(START_METHODS)}. Got '{method}' instead."
-        )
+        known = join_words(START_METHODS, "or")
+        raise ConfigError(f"The BOOSTERS_EVAL_START_METHOD variable must be {known}. Got '{method}' instead.")
     return method
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
 from boosters_eval.core.home import home
-from boosters_eval.core.text import with_article
+from boosters_eval.core.text import join_words, with_article
 from boosters_eval.engine import summaries
 from boosters_eval.engine.folder import RunFolder, journal_fault
 from boosters_eval.engine.journal import no_collection, read
@@ -53,7 +53,7 @@ def find_run(reference: str, where: Path | None = None, *, kind: str | None = No
     if len(found) == 1 or exact:
         return exact[0] if exact else found[0]
     if found:
-        raise ConfigError(f"The run id '{reference}' is ambiguous: {_listed(list(map(_told, found)))}.")
+        raise ConfigError(f"The run id '{reference}' is ambiguous: {join_words(map(_told, found), most=_LISTED)}.")
     named = [named for folder in folders for named in _named(folder, reference)] if reference else []
     if named:
         named.sort(key=RunFolder.time, reverse=True)  # by the attempts of that name: a later one may have another
@@ -107,16 +107,10 @@ def _latest_named(named: list[RunFolder], name: str, kind: str | None) -> RunFol
             earlier = folder.facts(folder.attempt or 1).extends
             others.remove(folder)
     if others:
-        told = _listed([folder.run_id for folder in others])
+        told = join_words((folder.run_id for folder in others), most=_LISTED)
         message = f"'{name}' is {first.run_id}, the latest run of that name; others are {told}."
         warnings.warn(message, BoostersEvalWarning, stacklevel=3)
     return first
-
-
-def _listed(runs: list[str]) -> str:
-    """The first few of many, and how many there are besides."""
-    more = len(runs) - _LISTED
-    return ", ".join(runs[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _told(folder: RunFolder) -> str:

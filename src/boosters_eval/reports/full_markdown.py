@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import group_digits
 from boosters_eval.reports.document import Code, Details, Listing, ListItem, Paragraph, PlainTable, shown_verdicts
-from boosters_eval.reports.numbers import MISSING, count, number, p_value, percent
+from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 from boosters_eval.reports.text import escape, markdown_list, markdown_section, markdown_table
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def plain_text(cell: str | float | None) -> str:
         return MISSING
     if isinstance(cell, str):
         return cell
-    return count(cell) if isinstance(cell, int) else number(cell)
+    return group_digits(cell) if isinstance(cell, int) else number(cell)
 
 
 def _fenced(text: str, kind: str = "text") -> str:

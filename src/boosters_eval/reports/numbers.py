@@ -80,11 +80,6 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def count(value: float) -> str:
-    """A whole number in groups of three digits: 12 400."""
-    return f"{round(value):,}".replace(",", "\u202f")
-
-
 def _scaled(value: float, scale: int) -> float:
     """Divided by a power of ten, in two steps: the power of the smallest numbers is no number itself."""
     return value / 10.0 ** (scale // 2) / 10.0 ** (scale - scale // 2)

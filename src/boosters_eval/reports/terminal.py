@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.reports.document import Code, Details, Listing, Paragraph, PlainTable
 from boosters_eval.reports.full_markdown import (
     RANK_PAIRS,
@@ -64,7 +64,7 @@ def print_report(report: Report, console: Console, *, every_note: bool = True, h
     print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
     hidden = sum(len(table.notes) for table in tables) + len(report.notes) - sum(map(len, shown))
     if hidden:
-        text = f"{counted(hidden, 'more note')} with {how}"
+        text = f"{count_of(hidden, 'more note')} with {how}"
         print_lines(console, [_sentence(text, width, "dim")])
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from scipy.special import stdtrit
 
+from boosters_eval.core.text import count_of
 from boosters_eval.stats.inference import MOST_FREEDOM, StatisticsInputError, StudentT, detectable_errors, freedom
 from boosters_eval.stats.observations import same_predictions
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
@@ -103,7 +104,7 @@ class SequentialRule:
             return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
         few = "" if within == following else ", for which the time budget is enough"
         are = "is" if len(open_pairs) == 1 else "are"
-        pairs_ = f"{len(open_pairs)} of {len(pairs)} pair{'' if len(pairs) == 1 else 's'} {are} inconclusive"
+        pairs_ = f"{len(open_pairs)} of {count_of(len(pairs), 'pair')} {are} inconclusive"
         reason = f"{pairs_}; continuing to {within} seeds{few}"
         return Decision(stop=False, undecided=len(open_pairs), reason=reason, seeds=within)
 

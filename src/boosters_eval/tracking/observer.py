@@ -19,6 +19,7 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingL
 from boosters_eval.core.home import home
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.terms import named
+from boosters_eval.core.text import join_words
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.importpath import program_path
 from boosters_eval.engine.kinds import kind_of_run
@@ -273,7 +274,7 @@ class TrackingObserver(Observer):
         soon = time.monotonic() + _SOON
         slow = [outpost for outpost in self._outposts if not outpost.await_end(min(soon, deadline))]
         if slow and deadline > soon:
-            names = " and ".join(outpost.name for outpost in slow)
+            names = join_words(outpost.name for outpost in slow)
             self._say(f"Waiting for {names}, at most {wait:g} s; Ctrl-C ends the waiting.")
             for outpost in slow:
                 outpost.await_end(deadline)

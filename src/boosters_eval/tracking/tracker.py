@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -10,7 +9,9 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from boosters_eval.core.files import compute_digest
 from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.core.text import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def short_digest(value: Any) -> str:
     """Twelve digits that differ where the values, as JSON, do."""
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:12]
+    return compute_digest(json.dumps(value), 12)
 
 
 class TrackingStatus(StrEnum):
@@ -115,7 +116,7 @@ class Tracker(ABC):
         """Why it cannot be used here, as a sentence; '' if it can. Asked before any cell runs, so it must be quick."""
         gone = [name for name in cls.modules if find_spec(name) is None]
         how = f": {cls.install}" if cls.install else ""
-        return f"needs {' and '.join(gone)}{how}." if gone else ""
+        return f"needs {join_words(gone)}{how}." if gone else ""
 
     def holds(self, run: TrackedRun) -> bool:  # noqa: ARG002 (a tracker that cannot tell is sent everything)
         """Whether it already has all of this content, so that nothing is to be sent."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from boosters_eval.core.errors import ConfigError, DatasetError
+from boosters_eval.core.files import dump_canonical
 from boosters_eval.datasets import Table
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.engine.plan import digest
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.natives import canonical_native, refuse_ignored
 from boosters_eval.programs.benchmark.preparing import prepare_rows, protocol_split
@@ -59,7 +59,7 @@ def table(rows=40, *, official=None):
 
 def test_a_protocol_is_part_of_the_identity_and_survives_a_round_trip():
     known = spec(protocol=Protocol(preprocessing=("one-hot",), train=10, test="official", native={"eta": 0.3}))
-    assert digest(known.identity()) != digest(spec().identity())
+    assert dump_canonical(known.identity()) != dump_canonical(spec().identity())
     assert FitSpec.model_validate_json(known.model_dump_json()) == known
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.core.terms import named
+from boosters_eval.core.text import count_of
 from boosters_eval.metrics import higher_is_better
 from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckRules, Finding, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY, MetricStats
@@ -386,7 +387,7 @@ def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str
     ]
     lacking = Counter((item.library, item.reason) for item in before.absent)
     notes += [
-        f"The baseline has no values of {library} in {count} config{'' if count == 1 else 's'}: {reason}."
+        f"The baseline has no values of {library} in {count_of(count, 'config')}: {reason}."
         for (library, reason), count in lacking.items()
     ]
     flaky = sum(len(result.failed_before) for result in before.results.values())

@@ -13,7 +13,7 @@ from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, 
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, the
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.baseline.check import check, check_rules
 from boosters_eval.programs.baseline.findings import CheckFindings, CheckRules
@@ -242,7 +242,7 @@ class RecordFindings(Findings):
         """Where it is, and what it lacks, even if quiet."""
         made = self.baseline
         if not screen.quiet:
-            pairs, seeds = counted(len(made.results), "pair"), counted(len(made.config.seeds), "seed")
+            pairs, seeds = count_of(len(made.results), "pair"), count_of(len(made.config.seeds), "seed")
             done = "Would record" if self.dry else "Recorded"
             screen.note(f"{done}: {self.path} ({pairs} of config and library, {seeds})")
             if self.replaced:
@@ -261,7 +261,7 @@ def _replaced(path: Path) -> str:
         return "one of another version of boosters-eval"
     except ConfigError as error:
         raise ConfigError(f"{path} exists and is no baseline, so it is not replaced: {error}") from None
-    held = f"{counted(len(old.results), 'pair')}, {counted(len(old.config.seeds), 'seed')}"
+    held = f"{count_of(len(old.results), 'pair')}, {count_of(len(old.config.seeds), 'seed')}"
     return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({held})"
 
 

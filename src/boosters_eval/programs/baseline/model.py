@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import statistics
@@ -14,7 +13,16 @@ from annotated_types import Ge, MinLen
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, require
-from boosters_eval.core.files import FORMAT, Format, check_format, given_path, load_json, read_text, write_atomically
+from boosters_eval.core.files import (
+    FORMAT,
+    Format,
+    check_format,
+    compute_digest,
+    given_path,
+    load_json,
+    read_text,
+    write_atomically,
+)
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
@@ -197,7 +205,7 @@ def _is_of_rfc(version: Any) -> bool:
 def digest_mapping(results: tuple[BaselineResult, ...]) -> str:
     """A digest of how canonical parameters became native ones, for every pair."""
     content = sorted([result.config, result.library, result.parameters] for result in results)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return compute_digest(json.dumps(content, sort_keys=True), 16)
 
 
 def load_baseline(path: str | Path) -> Baseline:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree as ET
 
 from boosters_eval.core.terms import given, named
-from boosters_eval.core.text import clean, counted, in_sentence
+from boosters_eval.core.text import clean, count_of, in_sentence
 from boosters_eval.metrics import label
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
@@ -43,16 +43,16 @@ _FEW_CELLS = 3
 def headline(check: Check) -> str:
     """The outcome in one line."""
     if check.regressions:
-        return f"❌ Regression detected in {counted(len({f.config for f in check.regressions}), 'config')}:"
+        return f"❌ Regression detected in {count_of(len({f.config for f in check.regressions}), 'config')}:"
     if check.suspected:
         return _suspicion(check)
     if check.unanswered:
-        return f"❌ Not checked against {check.name}: {counted(len(check.unanswered), 'pair')} without an answer:"
+        return f"❌ Not checked against {check.name}: {count_of(len(check.unanswered), 'pair')} without an answer:"
     rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
     if not check.counted:
         what = f"name what does with {named('libraries_under_test')}"
         return f"❌ Nothing that counts was compared with {check.name}; {what}"
-    held = f"o regression against {check.name}: {counted(len(check.counted), 'pair')} compared ({rule})"
+    held = f"o regression against {check.name}: {count_of(len(check.counted), 'pair')} compared ({rule})"
     wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
     return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
 
@@ -65,7 +65,7 @@ def lines(check: Check) -> list[str]:
         out.append(_suspicion(check))
     out += [f"  {sentence(finding)}" for finding in check.suspected]
     if (check.regressions or check.suspected) and check.unanswered:
-        out.append(f"❌ {counted(len(check.unanswered), 'pair')} without an answer:")
+        out.append(f"❌ {count_of(len(check.unanswered), 'pair')} without an answer:")
     out += [f"  {sentence(finding)}" for finding in check.unanswered]
     if check.broken or check.not_run:
         if check.regressions or check.suspected or check.unanswered or not check.counted:
@@ -89,7 +89,7 @@ def sentence(finding: Finding) -> str:
 
 def flakiness(finding: Finding) -> str:
     """Which cells finished only after failing, and how often they failed."""
-    cells = [f"{cell} after {counted(tries, 'failure')}" for cell, tries in finding.flaky.items()]
+    cells = [f"{cell} after {count_of(tries, 'failure')}" for cell, tries in finding.flaky.items()]
     more = f" and {len(cells) - _FEW_CELLS} more" if len(cells) > _FEW_CELLS else ""
     word = "cell" if len(cells) == 1 else "cells"
     return f"{word} {', '.join(cells[:_FEW_CELLS])}{more}"
@@ -254,7 +254,7 @@ def _other_versions(check: Check) -> list[str]:
         out += [f"  {f.config}: {library} {old} → {new} {_moved(f)}: not your library" for f in moved]
         still = len([f for f in mine if f.status in (Status.SAME, Status.WITHIN)])
         if still:
-            out.append(f"  {library} {old} → {new} stayed within tolerance in {counted(still, 'config')}")
+            out.append(f"  {library} {old} → {new} stayed within tolerance in {count_of(still, 'config')}")
     apart = any(line.startswith("  ") for line in out)
     first = [line for line in out if not line.startswith("  ")]
     rest = [line for line in out if line.startswith("  ")]
@@ -270,7 +270,7 @@ def _moved(finding: Finding) -> str:
 
 
 def _suspicion(check: Check) -> str:
-    return f"❌ Regression suspected in {counted(len({f.config for f in check.suspected}), 'config')}:"
+    return f"❌ Regression suspected in {count_of(len({f.config for f in check.suspected}), 'config')}:"
 
 
 def _advice(check: Check) -> list[str]:
@@ -285,12 +285,12 @@ def _advice(check: Check) -> list[str]:
     needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
     suite = f" --suite {quote(check.suite)}" if check.suite else ""
     command = f"boosters-eval baseline record {file}{suite} --seeds {needed}"
-    have = f"{check.name} has {counted(recorded, 'seed')}, and {needed} would decide"
+    have = f"{check.name} has {count_of(recorded, 'seed')}, and {needed} would decide"
     return [f"{have}; with the recorded versions installed, run '{command}'."]
 
 
 def _flaky(check: Check) -> str:
-    return counted(check.n_flaky, "flaky cell")
+    return count_of(check.n_flaky, "flaky cell")
 
 
 def _allowance(check: Check) -> str:
@@ -300,13 +300,13 @@ def _allowance(check: Check) -> str:
 
 def _failed(check: Check) -> str:
     cells = sum(finding.failed_cells for finding in check.broken) + check.not_run
-    return f"{counted(cells, 'cell')} failed or did not run"
+    return f"{count_of(cells, 'cell')} failed or did not run"
 
 
 def _failures(check: Check) -> list[str]:
     """What failed without counting as a regression: the run is not what it was meant to be."""
     told = [f"{sentence(f)}{_not_ours(f)}" for f in check.broken]
-    return [*told, *([f"{counted(check.not_run, 'cell')} of the plan without an outcome"] if check.not_run else [])]
+    return [*told, *([f"{count_of(check.not_run, 'cell')} of the plan without an outcome"] if check.not_run else [])]
 
 
 def _not_ours(finding: Finding) -> str:

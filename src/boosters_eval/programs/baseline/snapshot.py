@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import warnings
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
-from boosters_eval.core.files import MAX_RESULTS, load_json, read_text
+from boosters_eval.core.files import MAX_RESULTS, compute_digest, load_json, read_text
 from boosters_eval.core.terms import given, the
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find, primary_metric
@@ -277,7 +276,7 @@ def _outcomes_digest(group: Sequence[BenchmarkResult]) -> str | None:
     took = [(r.repeat.name, r.train_time_s, r.predict_time_s, r.cpu_time_s) for r in group]
     if any(result.train_time_s is None for result in group):
         return None
-    return hashlib.sha256(json.dumps(sorted(took)).encode()).hexdigest()[:_DIGEST]
+    return compute_digest(json.dumps(sorted(took)), _DIGEST)
 
 
 def _direction(metric: str, user_metrics: Mapping[str, bool]) -> bool | None:

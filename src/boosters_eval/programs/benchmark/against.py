@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ExitCode, UnknownNameError
-from boosters_eval.core.text import clean, counted
+from boosters_eval.core.text import clean, count_of
 from boosters_eval.metrics import declare_metric, find, label
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
@@ -252,7 +252,7 @@ def _problems(collection: ResultCollection) -> Iterator[str]:
     for library, reason in {item.library: item.reason for item in collection.unavailable}.items():
         yield f"{library} is unavailable: {reason.rstrip('.')}"
     for library, cells in Counter(result.library for result in collection.flaky).items():
-        yield f"{counted(cells, 'cell')} of {library} finished only after failing"
+        yield f"{count_of(cells, 'cell')} of {library} finished only after failing"
 
 
 def _failures(row: Contender) -> str:
@@ -265,7 +265,7 @@ def _without_partner(ours: Contender, rival: Contender, metric: str) -> str:
     if not mine & theirs:
         return ""  # nothing can be compared, which is said as such
     lacking = [(row.name, len(values)) for row, values in ((ours, theirs - mine), (rival, mine - theirs)) if values]
-    return ", ".join(f"{name} lacks {counted(count, 'value')} that the other one has" for name, count in lacking)
+    return ", ".join(f"{name} lacks {count_of(count, 'value')} that the other one has" for name, count in lacking)
 
 
 def _absent_name(item: Absence) -> str:

@@ -11,7 +11,7 @@ from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import tell
 from boosters_eval.core.terms import the
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.benchmark.benchmarks import comparison, suite_benchmarks
@@ -274,7 +274,9 @@ def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:
 
 def run_line(results: ResultCollection) -> str:
     """How a run ended, in a line."""
-    return f"Run {results.run_id}: {counted(len(results.results), 'result')}, {counted(len(results.errors), 'error')}."
+    return (
+        f"Run {results.run_id}: {count_of(len(results.results), 'result')}, {count_of(len(results.errors), 'error')}."
+    )
 
 
 def complaint(results: ResultCollection) -> str:

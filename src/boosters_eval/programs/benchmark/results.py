@@ -23,7 +23,7 @@ from boosters_eval.core.files import (
     write_atomically,
 )
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.text import escape_json
+from boosters_eval.core.text import count_of, escape_json
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import (
@@ -105,7 +105,7 @@ class ResultCollection:
 
     def __repr__(self) -> str:
         found = sum(len(audit.findings) for audit in self.audits.values())
-        about = f", {found} finding{'' if found == 1 else 's'} about the data" if found else ""
+        about = f", {count_of(found, 'finding')} about the data" if found else ""
         return f"ResultCollection({len(self.results)} results, {len(self.errors)} errors{about})"
 
     def filter(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.terms import the
+from boosters_eval.core.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -92,15 +93,11 @@ def grow(
             return min(following, done + more) if more > 0 else 0
 
         decision = rule.decide(look, pairs(results, rule), budget_left=seeds == scheduled, affordable=affordable)
-        say(f"{_counted(seeds)}: {decision.reason}")
+        say(f"{count_of(seeds, 'seed')}: {decision.reason}")
         if decision.stop:
             return results
         seeds = decision.seeds
     raise AssertionError("the last look of a schedule always stops")
-
-
-def _counted(seeds: int) -> str:
-    return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 
 def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:

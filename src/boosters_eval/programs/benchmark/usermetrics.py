@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.files import read_text, resolved
+from boosters_eval.core.files import compute_digest, read_text, resolved
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address, named_in
 from boosters_eval.core.terms import the
@@ -61,7 +60,7 @@ def from_spec(spec: str) -> UserMetric | None:
             f"The metric '{name}' must say which way is better: write '{spec.removesuffix(':' + direction)}:higher' or"
             f" ':lower', or set {name}.higher_is_better in the file."
         )
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    digest = compute_digest(source, 16)
     return UserMetric(name=name, file=str(path), higher_is_better=higher, digest=digest)
 
 
@@ -85,7 +84,7 @@ def from_registry(spec: str) -> UserMetric | None:
         name=metric.name,
         file=str(file or ""),
         higher_is_better=metric.higher_is_better,
-        digest=hashlib.sha256(source).hexdigest()[:16],
+        digest=compute_digest(source, 16),
         module=None if address["file"] else address["module"],
         function=None if address["name"] == metric.name else address["name"],
     )

@@ -13,7 +13,7 @@ from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
-from boosters_eval.core.text import counted, terminal_width
+from boosters_eval.core.text import count_of, join_words, terminal_width
 from boosters_eval.reports import numbers
 from boosters_eval.reports.layout import Grid, Span, stack, wrapped
 from boosters_eval.reports.text import escape, markdown_table
@@ -196,7 +196,7 @@ def describe_found(
     if not unusable and not undecided and not unknown:
         return f"{text} with {later}{called} ({earlier} is the last before)."
     reasons = [
-        f"{_list_names(names)} {what}"
+        f"{join_words(names, most=_FEW)} {what}"
         for names, what in (
             (unusable, "could not be used"),
             (undecided, "could not be told from either"),
@@ -213,9 +213,9 @@ def describe_share(share: float | None, *, ends: tuple[str, str], found: tuple[s
         return ""
     rest = [f"{a}..{b}" for a, b in ((ends[0], found[0]), (found[1], ends[1])) if a != b]
     if share > 1:
-        return f" It changed back in part elsewhere: the ends differ by less; bisect {' and '.join(rest)} for that."
+        return f" It changed back in part elsewhere: the ends differ by less; bisect {join_words(rest)} for that."
     part = numbers.percent(share, sign=False)
-    return f" That is {part} of the difference between the ends; bisect {' and '.join(rest)} for the rest."
+    return f" That is {part} of the difference between the ends; bisect {join_words(rest)} for the rest."
 
 
 def describe_unchanged(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
@@ -224,10 +224,10 @@ def describe_unchanged(subject: str, shift: Shift, tolerance: float, ends: tuple
     if shift.comparison is None:
         return f"{subject} did not change {between}: they have the same code."
     if shift.bounds == (0.0, 0.0):
-        return f"{subject} did not change {between}: the values are identical with {counted(seeds, 'seed')}."
+        return f"{subject} did not change {between}: the values are identical with {count_of(seeds, 'seed')}."
     text = (
         f"{subject} did not change by more than {numbers.percent(tolerance, sign=False)} {between}:"
-        f" {describe_shift(shift)} with {counted(seeds, 'seed')}."
+        f" {describe_shift(shift)} with {count_of(seeds, 'seed')}."
     )
     if shift.bounds is not None and not shift.bounds[0] <= 0 <= shift.bounds[1]:
         text += " There is a smaller change: use a smaller tolerance to find it."
@@ -238,7 +238,7 @@ def describe_undecided(subject: str, shift: Shift, tolerance: float, ends: tuple
     """That the ends cannot be told apart, nor be called equal."""
     return (
         f"It cannot be told whether {subject} changed by more than {numbers.percent(tolerance, sign=False)} between"
-        f" {ends[0]} and {ends[1]}: {describe_shift(shift)} with {counted(seeds, 'seed')}."
+        f" {ends[0]} and {ends[1]}: {describe_shift(shift)} with {count_of(seeds, 'seed')}."
         f" Use more seeds, such as {given('max_seeds', 2 * seeds)}, or another tolerance."
     )
 
@@ -252,13 +252,6 @@ def describe_left_out(count: int) -> str:
 def describe_skipped(unusable: Mapping[str, str]) -> str:
     """The versions that could not be used, with the reasons."""
     return " ".join(f"{name} was skipped: {reason.rstrip('.')}." for name, reason in unusable.items())
-
-
-def _list_names(names: Sequence[str]) -> str:
-    """The names; of many only the first ones, and how many others there are."""
-    if len(names) > _FEW + 1:
-        return f"{', '.join(names[:_FEW])} and {len(names) - _FEW} others"
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def render_markdown(found: Bisection) -> str:

@@ -20,6 +20,7 @@ from boosters_eval.core.request import (
     text,
 )
 from boosters_eval.core.terms import named, the
+from boosters_eval.core.text import join_words
 from boosters_eval.engine.settings import OUTPUT
 from boosters_eval.programs.benchmark.request import (
     BEFORE_A_LIBRARY,
@@ -186,7 +187,7 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
         given = [name for name in _SOURCES if getattr(self, name)]
         if len(given) != 1:
             first, second, third = map(named, _SOURCES)
-            got = " and ".join(map(named, given)) or "none of them"
+            got = join_words(map(named, given)) or "none of them"
             raise ConfigError(f"Use either {first}, {second} or {third} to say which versions to search. Got {got}.")
         for name in ("commits", "build_command"):
             if self.folder is None and getattr(self, name) is not None:

@@ -18,7 +18,7 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import is_heard, tell
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import KnownOutcomes, check_names, continuing, is_elsewhere, opened
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
@@ -149,8 +149,8 @@ class Bisector:
         names = [candidate.name for candidate in self.candidates]
         looks = ", ".join(map(str, self.rule.seeds.schedule))
         return (
-            f"{counted(len(names), 'version')} of {self.request.library} from {names[0]} to {names[-1]}: at most"
-            f" {counted(1 + self.rule.tries, 'step')}, each decided with {looks} seeds."
+            f"{count_of(len(names), 'version')} of {self.request.library} from {names[0]} to {names[-1]}: at most"
+            f" {count_of(1 + self.rule.tries, 'step')}, each decided with {looks} seeds."
         )
 
     def run(self) -> Bisection:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ExitCode, Interruption
 from boosters_eval.core.findings import Findings, Removable, Removal
-from boosters_eval.core.text import as_json, counted, sized
+from boosters_eval.core.text import as_json, count_of, sized
 from boosters_eval.runners.builds.commits import kept_wheels, wheels_folder
 from boosters_eval.runners.builds.install import install_reference
 from boosters_eval.runners.builds.reference import parse_reference
@@ -86,7 +86,7 @@ class ListedBuilds(Findings):
     def _note_wheels(self, screen: Screen) -> None:
         if self.wheels:
             size = sized(sum(wheel.size for wheel in self.wheels))
-            what = f"{counted(len(self.wheels), 'wheel')} of commits, {size}"
+            what = f"{count_of(len(self.wheels), 'wheel')} of commits, {size}"
             screen.note(f"Note: {what}, in {wheels_folder(self.request.home)}; 'builds prune' removes them too.")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import hashlib
 import io
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
-from boosters_eval.core.files import load_json, read_text
+from boosters_eval.core.files import compute_digest, load_json, read_text
+from boosters_eval.core.text import count_of
 from boosters_eval.metrics import higher_is_better
 from boosters_eval.programs.baseline.check import describe_changed_parameters
 from boosters_eval.programs.baseline.model import load_baseline
@@ -64,7 +64,7 @@ def read_references(path: Path, library: str) -> Quotation:
         raise ConfigError(
             f"{path} has no results for '{library}', only for {', '.join(sorted(known)) or 'no library'}."
         )
-    return Quotation(references, hashlib.sha256(text.encode()).hexdigest(), run_id, at)
+    return Quotation(references, compute_digest(text), run_id, at)
 
 
 def _reference(result: BaselineResult) -> Reference:
@@ -284,7 +284,7 @@ def read_scores(path: Path) -> tuple[list[Case], str]:
     if 0 < len(named) < len(cases):
         nameless = next(case.case_id for case in cases if not case.dataset)
         raise FileFormatError(f"{path} must name the dataset of every case or of none. Got none of '{nameless}'.")
-    return cases, hashlib.sha256(text.encode()).hexdigest()
+    return cases, compute_digest(text)
 
 
 def _json_rows(path: Path, text: str) -> list[Any]:
@@ -317,7 +317,7 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
         extra = len(row.pop(None, ()))  # the reader's name for what has no column
         values = extra + sum(value is not None for value in row.values())
         if values != len(columns):
-            some = "1 value" if values == 1 else f"{values} values"
+            some = count_of(values, "value")
             raise FileFormatError(f"{path}, case {number}, has {some} for {len(columns)} columns.")
     return [_csv_case(row) for row in rows]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import math
@@ -15,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
-from boosters_eval.core.files import check_format, load_json, read_text
+from boosters_eval.core.files import check_format, compute_digest, load_json, read_text
 from boosters_eval.core.home import home as run_home
 from boosters_eval.core.model import Model
 from boosters_eval.engine.runs import find_run, load_verified
@@ -332,7 +331,7 @@ def _content_id(cases: Iterable[Case]) -> str:
     for case in cases:
         by_unit.setdefault(case.unit, []).append(case.score.hex())
     content = sorted(sorted(scores) for scores in by_unit.values())
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+    return compute_digest(json.dumps(content), 32)
 
 
 def _tool_versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
+from boosters_eval.core.text import count_of
 from boosters_eval.programs.baseline.render import apart
 from boosters_eval.programs.gate.decision import decide_run, decide_scores, default_path
 from boosters_eval.programs.gate.model import GateRules
@@ -107,5 +108,5 @@ def _show(decision: GateDecision, screen: Screen) -> None:
 
 
 def _counted(report: BenchRunReport) -> str:
-    counted = f"{report.n_units} {report.unit_noun}" + ("" if report.n_units == 1 else "s")
+    counted = count_of(report.n_units, report.unit_noun)
     return counted if report.n_cases == report.n_units else f"{counted} ({report.n_cases} cases)"

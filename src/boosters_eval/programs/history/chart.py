@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import count_of
 from boosters_eval.programs.history.report import version_changes
 from boosters_eval.programs.history.wording import change_text, step_sentence
 from boosters_eval.reports.html.figures import RIGHT, WIDTH, Figure, y_axis, y_room
@@ -114,7 +115,7 @@ def _path(places: Sequence[tuple[float, float]]) -> str:
 
 def _said(point: HistoryPoint) -> str:
     bounds = "" if point.low is None or point.high is None else f" ({number(point.low)} to {number(point.high)})"
-    failed = f", {point.failed} cell{'' if point.failed == 1 else 's'} failed" if point.failed else ""
+    failed = f", {count_of(point.failed, 'cell')} failed" if point.failed else ""
     reserve = failed + ("" if point.searched else ", not searched")
     when = f"{point.started_at[:10]}, version {point.version}, run {point.run}"
     return f"{point.name}: {number(point.value or 0.0, 5)}{bounds}{reserve}; {when}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from boosters_eval.core.repeat import Repeat, SplitKind
+from boosters_eval.core.text import count_of
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
@@ -70,7 +71,7 @@ def _refused(verdict: str, reason: str, before: MetricSeries, after: MetricSerie
 
 
 def _no_number(series: MetricSeries) -> str:
-    failed = f": {series.failed} cell{'' if series.failed == 1 else 's'} failed" if series.failed else ""
+    failed = f": {count_of(series.failed, 'cell')} failed" if series.failed else ""
     return f"no number{failed}"
 
 
@@ -119,9 +120,9 @@ def _paired(
     criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
     found = compare_sides(second, first, metric=metric, criteria=criteria, as_ratio=metric in RESOURCES)
     count = len(by_split(second))
-    how = f"paired over {count} shared split{'' if count == 1 else 's'}"
+    how = f"paired over {count_of(count, 'shared split')}"
     alone = len(before.observations) + len(after.observations) - 2 * len(shared)
-    extra = f"{alone} result{'' if alone == 1 else 's'} on other splits left out." if alone else ""
+    extra = f"{count_of(alone, 'result')} on other splits left out." if alone else ""
     return _said(found, how, extra, metric, paired=True)
 
 
@@ -215,6 +216,6 @@ def _without_passing_by_absence(
     """What failed in the later run, and did not before, must not be passed over for the rest."""
     if after.failed <= before.failed:
         return found
-    cells = f"{after.failed} cell{'' if after.failed == 1 else 's'} failed, {before.failed or 'none'} before."
+    cells = f"{count_of(after.failed, 'cell')} failed, {before.failed or 'none'} before."
     verdict = "inconclusive" if found.verdict in ("better", "equivalent") else found.verdict
     return replace(found, verdict=verdict, note=f"{cells} {found.note}".rstrip())

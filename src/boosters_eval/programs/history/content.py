@@ -7,7 +7,6 @@ what its model allows, and whether the plan gives the run id, is checked when so
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from boosters_eval.core.files import FORMAT, MAX_RESULTS, MAX_TEXT, check_regular, other_format
+from boosters_eval.core.files import FORMAT, MAX_RESULTS, MAX_TEXT, check_regular, compute_digest, other_format
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.lines import LINE, START, line_digest
 
@@ -151,7 +150,7 @@ def _check_beside(begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, 
         facts_name: (begin.get("facts"), None if facts is None else json.dumps(own, sort_keys=True).encode()),
     }
     for name, (digest, data) in found.items():
-        if data is None or hashlib.sha256(data).hexdigest()[:32] != digest:
+        if data is None or compute_digest(data, 32) != digest:
             raise DamagedError(f"{name}: is not what it was when the attempt began")
 
 
@@ -275,7 +274,7 @@ def read_results(path: Path) -> Content:
 
 def _imported(path: Path) -> bytes:
     data = _bytes(path)
-    if hashlib.sha256(data).hexdigest()[:32] != path.name.partition(".")[0]:
+    if compute_digest(data, 32) != path.name.partition(".")[0]:
         raise DamagedError("is not what was imported")
     return data
 

@@ -16,7 +16,7 @@ from boosters_eval.core.errors import RunError
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home as home_of
 from boosters_eval.core.saying import tell
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.programs.history import entries, store
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Reindexed(Findings):
 
     def show(self, screen: Screen) -> None:
         """How many runs it has."""
-        screen.note(f"Indexed: {counted(self.runs, 'run')}.")
+        screen.note(f"Indexed: {count_of(self.runs, 'run')}.")
 
 
 def read_all(request: ReindexRequest) -> Reindexed:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.programs.history.wording import change_text, counted, versions_text, without_steps
+from boosters_eval.core.text import count_of
+from boosters_eval.programs.history.wording import change_text, versions_text, without_steps
 from boosters_eval.reports.numbers import MISSING, number, p_value
 from boosters_eval.reports.text import escape, markdown_list, markdown_table
 
@@ -19,9 +20,10 @@ _LINES = ("Competitor", "Metric", "Machine", "Runs", "First", "Latest", "Version
 
 def render_history_markdown(report: HistoryReport) -> str:
     """The whole report."""
+    runs = count_of(report.n_runs, "run")
     parts = [
         "# History\n",
-        f"{counted(report.n_runs, 'run')}, {counted(len(report.lines), 'line')}, {counted(report.n_steps, 'step')}.\n",
+        f"{runs}, {count_of(len(report.lines), 'line')}, {count_of(report.n_steps, 'step')}.\n",
         "## Steps\n",
         _steps(report),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import struct
@@ -13,6 +12,7 @@ from functools import cache, lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.files import compute_digest
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history.records import PER_SECOND
@@ -274,7 +274,7 @@ def _training_defaults() -> dict[str, Any]:
 
 
 def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGEST]
+    return compute_digest(json.dumps(content, sort_keys=True), _DIGEST)
 
 
 def _cost(dataset: str, library: str, training: str, spec: Raw, results: list[Raw]) -> tuple[Any, ...] | None:
@@ -309,5 +309,5 @@ def _order(started: str, written: float, attempt: int, key: str) -> int:
         seconds = int(datetime.fromisoformat(started).timestamp())
     except (ValueError, OverflowError):
         seconds = int(written)
-    tie = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16) % 1000
+    tie = int(compute_digest(key, 8), 16) % 1000
     return seconds * PER_SECOND + min(attempt, 999) * 1_000 + tie

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import count_of, group_digits
 from boosters_eval.programs.history.chart import history_chart
-from boosters_eval.programs.history.wording import counted, level_texts, percent_text, versions_text, without_steps
+from boosters_eval.programs.history.wording import level_texts, percent_text, versions_text, without_steps
 from boosters_eval.reports.document import Fact
 from boosters_eval.reports.html import sections
 from boosters_eval.reports.html.page import asset, page
 from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, text
-from boosters_eval.reports.numbers import MISSING, count, number, p_value
+from boosters_eval.reports.numbers import MISSING, number, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ def render_history_page(report: HistoryReport) -> str:
     ]
     return page(
         "History",
-        f"What {counted(report.n_runs, 'run')} measured. {_span(report)}".rstrip(),
+        f"What {count_of(report.n_runs, 'run')} measured. {_span(report)}".rstrip(),
         sections.facts(_facts(report)),
         parts,
         style=asset(__package__, "history.css"),
@@ -57,12 +58,12 @@ def _facts(report: HistoryReport) -> tuple[Fact, ...]:
     lost = len({(failure.run, failure.started_at) for failure in report.failures})
     worse = sum(step.verdict == "worse" for step in steps)
     return (
-        Fact(label="Runs", value=count(report.n_runs)),
-        Fact(label="Lines", value=count(len(report.lines))),
-        Fact(label="Steps", value=count(len(steps))),
-        Fact(label="For the worse", value=count(worse), alarm=worse > 0),
-        *([Fact(label="All cells failed", value=counted(lost, "run"), alarm=True)] if lost else []),
-        Fact(label="Machines", value=count(len({line.machine for line in report.lines}))),
+        Fact(label="Runs", value=group_digits(report.n_runs)),
+        Fact(label="Lines", value=group_digits(len(report.lines))),
+        Fact(label="Steps", value=group_digits(len(steps))),
+        Fact(label="For the worse", value=group_digits(worse), alarm=worse > 0),
+        *([Fact(label="All cells failed", value=count_of(lost, "run"), alarm=True)] if lost else []),
+        Fact(label="Machines", value=group_digits(len({line.machine for line in report.lines}))),
     )
 
 
@@ -74,7 +75,9 @@ def _steps(report: HistoryReport) -> str:
     found.sort(key=lambda pair: pair[1].started_at, reverse=True)
     table = grid(STEP_HEADINGS, (_step_row(line, step) for line, step in found[:_MOST_STEPS]), kind="sortable")
     hidden = len(found) - _MOST_STEPS
-    more = f"<p>The latest {_MOST_STEPS}; {count(hidden)} earlier ones are in the JSON.</p>" if hidden > 0 else ""
+    more = (
+        f"<p>The latest {_MOST_STEPS}; {group_digits(hidden)} earlier ones are in the JSON.</p>" if hidden > 0 else ""
+    )
     search = sections.search_field("Filter steps", "#steps tbody tr") if len(found) > 1 else ""
     return f'{search}<div class="card">{sections.scroll(table, "Steps")}</div>{more}{rule}'
 
@@ -118,7 +121,7 @@ def _card(lines: list[HistoryLine], series: int) -> str:
     others = [line for line in lines if line not in shown]
     more = ""
     if others:
-        title = f"{len(others)} further metric{'' if len(others) == 1 else 's'}"
+        title = count_of(len(others), "further metric")
         more = f'<details class="more"><summary>{title}</summary>{_drawn(others, series)}</details>'
     machine = f"on {first.machine_label}" if first.machine_label else "on an unknown machine"
     machine += f"; {first.variant}" if first.variant else ""
@@ -158,7 +161,11 @@ def _runs(lines: Sequence[HistoryLine]) -> str:
         for point, found in latest
     )
     total = max(len(line.points) + line.hidden for line in lines)
-    what = f"The latest {len(latest)} of {count(total)} runs" if total > len(latest) else counted(len(latest), "run")
+    what = (
+        f"The latest {len(latest)} of {group_digits(total)} runs"
+        if total > len(latest)
+        else count_of(len(latest), "run")
+    )
     first = lines[0]
     name = ", ".join(filter(None, [f"Runs of {first.target} on {first.config}", first.machine_label, first.variant]))
     table = sections.scroll(grid(headings, cells, kind="sortable"), name)

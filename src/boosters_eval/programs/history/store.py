@@ -7,13 +7,13 @@ write-ahead log: that needs memory shared between its users, which a network fil
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sqlite3
 import warnings
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalWarning
+from boosters_eval.core.files import compute_digest
 from boosters_eval.core.version import __version__
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def version() -> int:
     Lines and verdicts depend on defaults, metrics and rules, so each release reads the runs anew.
     """
     content = f"{_SCHEMA}{_REVISION} {__version__}"
-    return int(hashlib.sha256(content.encode()).hexdigest()[:7], 16)
+    return int(compute_digest(content, 7), 16)
 
 
 def connect(home: Path, *, wait_s: float = WAIT_S) -> sqlite3.Connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import warnings
@@ -20,6 +19,7 @@ from boosters_eval.core.files import (
     check_format,
     check_regular,
     check_writable,
+    compute_digest,
     load_json,
     read_text,
     write_atomically,
@@ -27,7 +27,7 @@ from boosters_eval.core.files import (
 )
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home as home_of
-from boosters_eval.core.text import counted, csv_cell, escape_json, with_article
+from boosters_eval.core.text import count_of, csv_cell, escape_json, with_article
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import collect
@@ -153,7 +153,7 @@ def _keep(text: str, source: str, home: Path) -> bool:
     if max(cells.values()) > 1:
         raise FileFormatError(f"{source} has more than one result of {library} on {config} for seed {seed}.")
     content = results.to_json().encode()
-    path = home / IMPORTS / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
+    path = home / IMPORTS / f"{compute_digest(content, 32)}.json"
     if path.exists() and path.read_bytes() == content:
         return False
     write_atomically(path, content, own=True)
@@ -200,7 +200,7 @@ class HistoryExport(Findings):
     def conclude(self, screen: Screen) -> None:
         """Where it is, and what it lacks."""
         if self.output is not None:
-            screen.note(f"Written: {self.output} ({counted(self.count, 'run')})")
+            screen.note(f"Written: {self.output} ({count_of(self.count, 'run')})")
         for reason in self.left_out:
             screen.note(f"Note: left out: {reason}.")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.numbers import MISSING, count, number, percent
+from boosters_eval.core.text import count_of, join_words
+from boosters_eval.reports.numbers import MISSING, number, percent
 from boosters_eval.stats.changepoints import fewest_for_any_step
 
 if TYPE_CHECKING:
@@ -44,11 +45,6 @@ def step_sentence(step: HistoryStep) -> str:
     return f"{step.verdict.capitalize()} since {step.name}{commits}: {change_text(step)}"
 
 
-def counted(number_: int, noun: str) -> str:
-    """A number of things."""
-    return f"{count(number_)} {noun}{'' if number_ == 1 else 's'}"
-
-
 def without_steps(report: HistoryReport) -> str:
     """Why there is no step: none was found, or none could be."""
     least = fewest_for_any_step(alpha=report.alpha)
@@ -56,7 +52,7 @@ def without_steps(report: HistoryReport) -> str:
     if longest < least:
         return f"Nothing could be found yet: a step takes {least} comparable runs, and no line has more than {longest}."
     short = sum(line.n_searched < least for line in report.lines)
-    rest = f" {counted(short, 'line')} with fewer than {least} comparable runs could not have any." if short else ""
+    rest = f" {count_of(short, 'line')} with fewer than {least} comparable runs could not have any." if short else ""
     return f"No step was found in any line.{rest}"
 
 
@@ -75,4 +71,4 @@ def kinds_of(entries: Iterable[RunEntry]) -> list[str]:
 def not_judged(kinds: Sequence[str]) -> str:
     """Why runs of other kinds are not compared, and what shows them."""
     shown = "; 'boosters-eval report --run RUN' shows one of importances" if "importances" in kinds else ""
-    return f"the history compares scores and times of benchmarks, not runs of {' and '.join(kinds)}{shown}."
+    return f"the history compares scores and times of benchmarks, not runs of {join_words(kinds)}{shown}."

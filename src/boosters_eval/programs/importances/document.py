@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from boosters_eval.core.text import clean, counted
+from boosters_eval.core.text import clean, count_of, group_digits
 from boosters_eval.programs.benchmark.tables import notes as benchmark_notes
 from boosters_eval.programs.benchmark.tables import reproduce
 from boosters_eval.programs.benchmark.tables.data import absent_pairs, failed_cells
@@ -19,7 +19,7 @@ from boosters_eval.programs.importances.records import KINDS
 from boosters_eval.programs.importances.tables import build_tables
 from boosters_eval.programs.importances.wording import QUESTION, absences, answer, mark_notes
 from boosters_eval.reports.document import Fact, ReportDocument
-from boosters_eval.reports.numbers import MISSING, count
+from boosters_eval.reports.numbers import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,19 +113,19 @@ def _sections(findings: Sequence[BenchmarkFindings], results: ResultCollection) 
 
 def _facts(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[Fact]:
     failed = {(one.benchmark, check.library) for one in findings for check in one.checks if check.verdict == "fails"}
-    yield Fact(label="Libraries", value=count(len({name for one in findings for name in one.libraries})))
-    yield Fact(label="Seeds", value=count(len({seed for one in findings for seed in one.seeds})))
-    yield Fact(label="Features", value=", ".join(count(one.n_features) for one in findings) or MISSING)
-    yield Fact(label="Rows measured", value=", ".join(count(one.n_rows) for one in findings) or MISSING)
+    yield Fact(label="Libraries", value=group_digits(len({name for one in findings for name in one.libraries})))
+    yield Fact(label="Seeds", value=group_digits(len({seed for one in findings for seed in one.seeds})))
+    yield Fact(label="Features", value=", ".join(group_digits(one.n_features) for one in findings) or MISSING)
+    yield Fact(label="Rows measured", value=", ".join(group_digits(one.n_rows) for one in findings) or MISSING)
     broken = {name for _, name in failed}
-    yield Fact(label="Libraries that fail a check", value=count(len(broken)), alarm=bool(broken))
-    yield Fact(label="Cells failed", value=count(len(explanations.errors)), alarm=bool(explanations.errors))
+    yield Fact(label="Libraries that fail a check", value=group_digits(len(broken)), alarm=bool(broken))
+    yield Fact(label="Cells failed", value=group_digits(len(explanations.errors)), alarm=bool(explanations.errors))
 
 
 def _configuration(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[tuple[str, str]]:
     for one in findings:
-        rows = f"{count(one.n_rows)} rows, {count(one.n_features)} features"
-        yield one.benchmark, f"{', '.join(one.libraries)}; {counted(len(one.seeds), 'seed')}; {rows}"
+        rows = f"{group_digits(one.n_rows)} rows, {group_digits(one.n_features)} features"
+        yield one.benchmark, f"{', '.join(one.libraries)}; {count_of(len(one.seeds), 'seed')}; {rows}"
     if explanations.run_id:
         yield "Run", explanations.run_id
 
@@ -137,11 +137,11 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
         yield from (f"{where}{pair.text}" for pair in one.correlated[:_MOST_PAIRS])
         if len(one.correlated) > _MOST_PAIRS:
             more = len(one.correlated) - _MOST_PAIRS
-            yield f"{where}{counted(more, 'further pair')} of columns as correlated; the JSON has all."
+            yield f"{where}{count_of(more, 'further pair')} of columns as correlated; the JSON has all."
         tabled = {found.kind for found in one.importances}  # what a table has, it tells itself
         yield from (f"{where}{text}" for kind in KINDS if kind not in tabled for text in absences(one, kind))
         if one.n_swarm and one.n_swarm < one.n_rows:
-            drawn = f"{one.n_swarm} of {count(one.n_rows)} rows of the first split, drawn at random"
+            drawn = f"{one.n_swarm} of {group_digits(one.n_rows)} rows of the first split, drawn at random"
             yield f"{where}The picture of attributions shows {drawn}."
     if findings:
         yield (

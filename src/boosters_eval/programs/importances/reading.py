@@ -24,7 +24,7 @@ from boosters_eval.programs.importances.findings import (
     SwarmFeature,
 )
 from boosters_eval.programs.importances.records import KINDS
-from boosters_eval.reports.numbers import count, mean_and_std
+from boosters_eval.reports.numbers import mean_and_std
 from boosters_eval.stats.inference import doubled_ranks
 from boosters_eval.stats.ranks import resampled_interval
 
@@ -317,7 +317,7 @@ def _notes(cells: Sequence[Explanation], first: Explanation) -> Iterator[str]:
         grouped = [unit.name for unit in first.units if len(unit.columns) > 1]
         yield f"Columns that belong together are ranked as one: {', '.join(grouped)}."
     if len(first.units) < 3:
-        yield f"A ranking of {count(len(first.units))} features can hardly differ: no agreement of ranks is computed."
+        yield f"A ranking of {len(first.units)} features can hardly differ: no agreement of ranks is computed."
 
 
 def _sentence(text: str) -> str:

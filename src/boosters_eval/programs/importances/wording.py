@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of, join_words
 from boosters_eval.programs.importances.checks import LABELS
 from boosters_eval.stats.ranks import FEWEST_SPLITS
 
@@ -58,7 +58,7 @@ def _incomparable(findings: BenchmarkFindings) -> str:
         return " ".join(["no importance was measured.", *(t for kind in _PREFERRED for t in absences(findings, kind))])
     if len(findings.libraries) < 2:
         return "only one library was measured."
-    reasons = [f"by {LABELS[kind]}, {why}" for kind in _PREFERRED if (why := " and ".join(_lacking(findings, kind)))]
+    reasons = [f"by {LABELS[kind]}, {why}" for kind in _PREFERRED if (why := join_words(_lacking(findings, kind)))]
     return f"no two libraries have values that can be compared: {'; '.join(reasons)}."
 
 
@@ -142,7 +142,7 @@ def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading:
     if reading not in _SAID:
         n = max(pair.n for pair in group)
         known = (
-            f"{counted(n, 'split')} {'does' if n == 1 else 'do'} not tell"
+            f"{count_of(n, 'split')} {'does' if n == 1 else 'do'} not tell"
             if reading
             else "too little is defined to tell"
         )
@@ -163,7 +163,7 @@ def _advice(pairs: Sequence[PairAgreement]) -> str:
 
 def _less(findings: BenchmarkFindings, pair: PairAgreement) -> str:
     selves = [own_of(findings, pair.kind, name) for name in (pair.a, pair.b)]
-    taus = " and ".join(f"{one.tau:.2f}" for one in selves if one is not None and one.tau is not None)
+    taus = join_words(f"{one.tau:.2f}" for one in selves if one is not None and one.tau is not None)
     return f"{pair.a} and {pair.b} (tau {pair.tau or 0.0:.2f} against {taus})"
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from boosters_eval import metrics
-from boosters_eval.core.text import clean, clean_lines
+from boosters_eval.core.text import clean, clean_lines, count_of
 from boosters_eval.programs.paper.comparison import exact, half_digit
 from boosters_eval.programs.paper.tolerances import canonical
 from boosters_eval.reports import (
@@ -146,7 +146,7 @@ def overall(comparison: PaperComparison) -> str:
     """The counts that the verdict follows from, as a sentence."""
     found = comparison.primary_counts
     verb = "is" if 1 in (found.within, found.comparisons) else "are"
-    parts = [f"{found.within} of {_counted(found.comparisons, 'primary comparison')} {verb} within tolerance"]
+    parts = [f"{found.within} of {count_of(found.comparisons, 'primary comparison')} {verb} within tolerance"]
     outside = found.comparisons - found.within - found.missing
     if outside:
         favor = outside - found.worse
@@ -155,7 +155,7 @@ def overall(comparison: PaperComparison) -> str:
         parts.append(f"{found.missing} missing")
     if not found.comparisons:
         parts = ["There is no primary target to compare"]
-    rest = f" {_counted(found.unfinished, 'secondary comparison')} could not be made." if found.unfinished else ""
+    rest = f" {count_of(found.unfinished, 'secondary comparison')} could not be made." if found.unfinished else ""
     return ", ".join(parts) + "." + rest
 
 
@@ -163,18 +163,14 @@ def confidence_reason(comparison: PaperComparison) -> str:
     """Why the confidence is what it is, by the rule of the documentation."""
     found = comparison.primary_counts
     counts = (
-        f"{_counted(found.comparisons, 'primary comparison')}: {found.matched} matched or close within tolerance, "
-        f"{found.missing} missing, at least {_counted(found.repeats, 'repeat')} of each."
+        f"{count_of(found.comparisons, 'primary comparison')}: {found.matched} matched or close within tolerance, "
+        f"{found.missing} missing, at least {count_of(found.repeats, 'repeat')} of each."
     )
     rule = (
         "High needs a verdict of 'reproduced' from at least 3 primary comparisons of at least 3 repeats each, of which "
         "80 % match or are close, in a run of all targets; low is 'not reproduced' or 'incomplete'; medium is the rest."
     )
     return f"{counts} {rule}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 HEADINGS = ("Model", "Metric", "Paper", "Ours", "Diff", "Tolerance", "z", "n", "Status")

@@ -44,7 +44,7 @@ from boosters_eval.programs.paper.document import (
     unexplained,
 )
 from boosters_eval.programs.paper.source import dump_yaml
-from boosters_eval.programs.paper.specification import digest_of, read_specification
+from boosters_eval.programs.paper.specification import digest_specification, read_specification
 from boosters_eval.programs.paper.targets import is_selected, paper_targets
 from boosters_eval.programs.paper.tolerances import (
     FRACTION,
@@ -460,7 +460,7 @@ def compare(request: ComparePaperRequest) -> JudgedPaper:
     """Compare results with what a paper prints."""
     files = [str(path) for path in (request.results, request.output) if isinstance(path, Path)]
     spec, results = read_specification(request.paper), read_results(request.results)
-    found = compare_results(spec, results, digest=digest_of(request.paper), files=files)
+    found = compare_results(spec, results, digest=digest_specification(request.paper), files=files)
     return JudgedPaper(found, written=request.output is not None)
 
 

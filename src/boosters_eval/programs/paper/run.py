@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.files import check_writable, write_atomically
 from boosters_eval.core.saying import tell
-from boosters_eval.core.text import escape_json
+from boosters_eval.core.text import escape_json, join_words
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.session import check_names, opened
@@ -20,7 +20,7 @@ from boosters_eval.programs.paper.comparison import Measured, PaperResults
 from boosters_eval.programs.paper.evaluate import Evaluate, EvaluateOutcome, EvaluateSpec
 from boosters_eval.programs.paper.judge import JudgedPaper, compare_results
 from boosters_eval.programs.paper.plan import plan_targets
-from boosters_eval.programs.paper.specification import digest_of, read_specification
+from boosters_eval.programs.paper.specification import digest_specification, read_specification
 from boosters_eval.programs.paper.targets import paper_targets, selected
 from boosters_eval.programs.paper.tolerances import canonical
 from boosters_eval.runners import RUNNERS
@@ -83,7 +83,7 @@ def prepare(request: ReproductionRequest) -> PreparedPaper:
     """Bind the targets of a specification. One that cannot run here is `not_runnable`, with the reason."""
     check_names(request)
     path = request.spec
-    spec, digest = read_specification(path), digest_of(path)
+    spec, digest = read_specification(path), digest_specification(path)
     targets = selected(paper_targets(spec, path.parent, request.model), request.only)
     planned = plan_targets(
         f"paper {spec.paper}",
@@ -217,7 +217,7 @@ def _hardware(run: Run) -> dict[str, object]:
     named = {outcome.machine or here for outcome in run.outcomes.values()}
     known = {here: run.facts.machine, **{digest: machine.recorded() for digest, machine in run.machines.items()}}
     if len(named) > 1:
-        return {"cpu_model": " and ".join(str(known[digest].get("cpu_model")) for digest in sorted(named))}
+        return {"cpu_model": join_words(str(known[digest].get("cpu_model")) for digest in sorted(named))}
     machine = known[next(iter(named), here)]
     return {name: value for name, value in machine.items() if name != "digest"}
 

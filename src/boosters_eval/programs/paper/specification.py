@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from pathlib import PurePath
@@ -12,7 +11,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.files import other_format, read_text
+from boosters_eval.core.files import compute_digest, other_format, read_text
 from boosters_eval.core.model import Model, explained, first_error
 from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, place
 from boosters_eval.runners.parameters import TrainingConfig
@@ -392,9 +391,9 @@ def read_specification(path: Path) -> PaperSpecification:
     return found
 
 
-def digest_of(path: Path) -> str:
+def digest_specification(path: Path) -> str:
     """The digest of a specification file, as results record it."""
-    return hashlib.sha256(read_text(path).encode()).hexdigest()
+    return compute_digest(read_text(path))
 
 
 def _faults(spec: PaperSpecification) -> Iterator[tuple[str, tuple[str | int, ...]]]:

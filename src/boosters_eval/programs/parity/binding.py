@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -12,13 +11,13 @@ from annotated_types import Ge
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError
+from boosters_eval.core.files import compute_digest, dump_canonical
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.engine.adaptive import adaptive_v1
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.cell import Build, Cell, Spec, Target
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.outcome import CellOutcome
-from boosters_eval.engine.plan import canonical
 from boosters_eval.engine.workload import Workload
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, MethodSpec, Size, ensure_data
@@ -106,7 +105,7 @@ class BindingWorkload(Workload):
     def target(cls, name: str) -> Target:
         """The backend with the versions of all that it stands on."""
         versions = BACKENDS[name].versions()
-        digest = hashlib.sha256(canonical(versions).encode()).hexdigest()[:16]
+        digest = compute_digest(dump_canonical(versions), 16)
         return Target(name=name, build=Build(version=next(iter(versions.values()), ""), digest=digest))
 
     @classmethod

@@ -6,7 +6,7 @@ from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.text import clean_lines, message
+from boosters_eval.core.text import clean_lines, group_digits, message
 from boosters_eval.programs.parity.findings import MARKS, NOT_RUN_MARK, WORDS, oracle_backend, reproduce_parts
 from boosters_eval.programs.parity.markdown import explanation, milliseconds, run_dates, times
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
@@ -14,7 +14,7 @@ from boosters_eval.reports.document import Fact
 from boosters_eval.reports.html import sections
 from boosters_eval.reports.html.page import asset, page
 from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, text
-from boosters_eval.reports.numbers import MISSING, count
+from boosters_eval.reports.numbers import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -191,12 +191,12 @@ def _facts(report: ParityReport) -> tuple[Fact, ...]:
     ran = sum(not cell.mark for cell in report.cells)
     not_run = len(report.cells) - ran - failed
     return (
-        Fact(label="Methods", value=count(len(report.methods))),
-        Fact(label="Backends", value=count(len(report.scores))),
-        Fact(label="Cells with a result", value=count(ran)),
-        Fact(label="Divergent", value=count(divergent), alarm=divergent > 0),
-        Fact(label="Failed", value=count(failed), alarm=failed > 0),
-        Fact(label=f"Not run ({NOT_RUN_MARK})", value=count(not_run)),
+        Fact(label="Methods", value=group_digits(len(report.methods))),
+        Fact(label="Backends", value=group_digits(len(report.scores))),
+        Fact(label="Cells with a result", value=group_digits(ran)),
+        Fact(label="Divergent", value=group_digits(divergent), alarm=divergent > 0),
+        Fact(label="Failed", value=group_digits(failed), alarm=failed > 0),
+        Fact(label=f"Not run ({NOT_RUN_MARK})", value=group_digits(not_run)),
     )
 
 
@@ -205,7 +205,7 @@ def _matrices(report: ParityReport) -> str:
         return "<p>No results.</p>"
     chips = "".join(
         f'<li><button type="button" class="chip v-{word}" data-word="{word}" aria-pressed="false" '
-        f'title="{text(MEANINGS[word])}">{word} <b>{count(n)}</b></button></li>'
+        f'title="{text(MEANINGS[word])}">{word} <b>{group_digits(n)}</b></button></li>'
         for word, n in report.totals.items()
     )
     return (
@@ -223,17 +223,18 @@ def _score(score: BackendScore) -> str:
     kind = f"{'own binding' if score.own else 'external'}{f', {score.language}' if score.language else ''}"
     bar = "".join(f'<i class="v-{word}" data-share="{n / score.n_cells:.4f}"></i>' for word, n in score.words.items())
     words = "".join(
-        f'<li><span class="swatch v-{word}"></span>{word}<b>{count(n)}</b></li>' for word, n in score.words.items()
+        f'<li><span class="swatch v-{word}"></span>{word}<b>{group_digits(n)}</b></li>'
+        for word, n in score.words.items()
     )
     speed = MISSING if score.median_speedup is None else times(score.median_speedup)
     own = ""
     if score.binding_divergent:
-        own = f'<p class="mark">{count(score.binding_divergent)} divergent from the canonical binding</p>'
+        own = f'<p class="mark">{group_digits(score.binding_divergent)} divergent from the canonical binding</p>'
     return (
         f'<article class="card score"><h4>{text(message(score.backend))}<small>{text(message(kind))}</small></h4>'
         f'<div class="bar" aria-hidden="true">{bar}</div><ul class="counts">{words}</ul>{own}'
-        f"<dl><div><dt>Cells</dt><dd>{count(score.n_cells)}</dd></div>"
-        f"<div{' class=alarm' if score.n_failed else ''}><dt>Failed</dt><dd>{count(score.n_failed)}</dd></div>"
+        f"<dl><div><dt>Cells</dt><dd>{group_digits(score.n_cells)}</dd></div>"
+        f"<div{' class=alarm' if score.n_failed else ''}><dt>Failed</dt><dd>{group_digits(score.n_failed)}</dd></div>"
         f"<div><dt>Median speed-up</dt><dd>{speed}</dd></div></dl></article>"
     )
 
@@ -262,7 +263,7 @@ def _findings(cells: list[ParityCell]) -> str:
         ("Result", "Method", "Backend", "Size", "Threads", "Time", "What was found"), rows, kind="sortable wide"
     )
     hidden = len(cells) - _MAX_FINDINGS
-    more = f"<p>The first {_MAX_FINDINGS}; {count(hidden)} more are in the matrices.</p>" if hidden > 0 else ""
+    more = f"<p>The first {_MAX_FINDINGS}; {group_digits(hidden)} more are in the matrices.</p>" if hidden > 0 else ""
     search = sections.search_field("Filter findings", "#findings tbody tr")
     return f'{search}<div class="card">{sections.scroll(table, "Findings")}</div>{more}'
 

@@ -16,6 +16,7 @@ from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.files import FORMAT, Format, load_json
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import FileModel, Model
+from boosters_eval.core.text import count_of
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.rows import ParityRow, Place, merge, read_rows, select_current
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
@@ -63,7 +64,7 @@ class ParityDecision(Findings, Model):
         word = {0: "AGREE", 1: "DIVERGE", 2: "INCOMPLETE"}[int(self.exit_code)]
         absent = f", {self.n_absent} left out" if self.n_absent else ""
         counts = f"{len(self.divergent)} divergent, {len(self.without_result)} without a result"
-        return f"{word}: {self.n_judged} cell{'' if self.n_judged == 1 else 's'} judged, {counts}{absent}"
+        return f"{word}: {count_of(self.n_judged, 'cell')} judged, {counts}{absent}"
 
     def show(self, screen: Screen) -> None:
         """The objections, and the decision."""

@@ -6,10 +6,10 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import message
+from boosters_eval.core.text import group_digits, message
 from boosters_eval.programs.parity.findings import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
 from boosters_eval.programs.parity.verdicts import ParityVerdict
-from boosters_eval.reports.numbers import MISSING, count, number, percent
+from boosters_eval.reports.numbers import MISSING, number, percent
 from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def run_dates(report: ParityReport) -> str:
 
 
 def _totals(report: ParityReport) -> str:
-    rows = [[_text(word), count(n)] for word, n in report.totals.items()]
-    return markdown_table(["Result", "Cells"], [*rows, ["all", count(len(report.cells))]])
+    rows = [[_text(word), group_digits(n)] for word, n in report.totals.items()]
+    return markdown_table(["Result", "Cells"], [*rows, ["all", group_digits(len(report.cells))]])
 
 
 def _scores(scores: Iterable[BackendScore]) -> str:

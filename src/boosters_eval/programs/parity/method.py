@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 from abc import ABC, abstractmethod
@@ -15,10 +14,17 @@ from annotated_types import Ge, Gt, MinLen
 from pydantic import Field, model_validator
 
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.files import FORMAT, check_format, load_json, read_text, write_atomically
+from boosters_eval.core.files import (
+    FORMAT,
+    check_format,
+    compute_digest,
+    dump_canonical,
+    load_json,
+    read_text,
+    write_atomically,
+)
 from boosters_eval.core.model import Model
 from boosters_eval.core.registry import Registry, must_be, must_extend
-from boosters_eval.engine.plan import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +109,7 @@ class MethodSpec(Model):
     def parameters_digest(self) -> str:
         """Of everything that changes what is computed or timed, apart from the data."""
         content = json.dumps([self.name, self.parameters, self.timed], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        return compute_digest(content, 16)
 
     def convention(self, backend: str) -> Convention | None:
         """The documented convention of a backend, if it has one."""
@@ -188,8 +194,8 @@ def ensure_data(root: Path, method: MethodSpec, size: Size, seed: int = BASE_SEE
     The folder's name depends on everything that the data depend on.
     """
     generator = GENERATORS[method.data]
-    content = canonical([method.data, generator.recipe, method.parameters, list(size)])
-    folder = root / f"{method.data}-{size}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    content = dump_canonical([method.data, generator.recipe, method.parameters, list(size)])
+    folder = root / f"{method.data}-{size}-{compute_digest(content, 16)}"
     shared, place = folder / SHARED, folder / str(seed)
     if not (shared / _MANIFEST).exists():
         _write(shared, generator.shared(method, size))
@@ -198,7 +204,7 @@ def ensure_data(root: Path, method: MethodSpec, size: Size, seed: int = BASE_SEE
         made = generator.generate(method, size, seed, common)
         narrow = [name for name, array in made.arrays.items() if array.ndim == 2 and array.shape[1] == 1]
         _write(place, {f"{name}.csv": to_csv(array) for name, array in made.arrays.items()} | made.files, narrow)
-    return place, hashlib.sha256(f"{_verify(shared)} {_verify(place)}".encode()).hexdigest()[:32]
+    return place, compute_digest(f"{_verify(shared)} {_verify(place)}", 32)
 
 
 def read_arrays(folder: Path) -> dict[str, NDArray[np.float64]]:
@@ -215,7 +221,7 @@ def _write(folder: Path, files: dict[str, bytes], narrow: Sequence[str] = ()) ->
     """
     for name, content in files.items():
         write_atomically(folder / name, content, own=True)
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    digests = {name: compute_digest(content) for name, content in files.items()}
     manifest = {"schema_version": FORMAT, "files": digests, "narrow": list(narrow)}
     write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n", own=True)
 
@@ -245,9 +251,9 @@ def _verify(folder: Path) -> str:
     for name, expected in listed.items():
         file = folder / name
         told[file] = _stat(file)
-        if not told[file] or hashlib.sha256(file.read_bytes()).hexdigest() != expected:
+        if not told[file] or compute_digest(file.read_bytes()) != expected:
             raise RunError(f"{file} was changed after it was written: delete {folder} and run again.")
-    _VERIFIED[folder] = told, hashlib.sha256(canonical(listed).encode()).hexdigest()
+    _VERIFIED[folder] = told, compute_digest(dump_canonical(listed))
     return _VERIFIED[folder][1]
 
 

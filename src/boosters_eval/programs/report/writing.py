@@ -13,7 +13,7 @@ from boosters_eval.core.errors import ConfigError, ExitCode, RunError
 from boosters_eval.core.files import check_writable, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import the
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.programs.benchmark.compare import announce, complaint, is_success, prepare_suite
 from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
@@ -81,7 +81,7 @@ class WrittenReport(Findings):
         """What the report lacks."""
         missing = self.results.metadata.n_missing
         if missing:
-            have = f"{counted(missing, 'cell')} {'has' if missing == 1 else 'have'}"
+            have = f"{count_of(missing, 'cell')} {'has' if missing == 1 else 'have'}"
             screen.note(f"Note: {have} no outcome: this is not a report on the whole run.")
         if self.exit_code:
             screen.note(complaint(self.results))

@@ -17,7 +17,7 @@ from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.home import home as home_of
 from boosters_eval.core.saying import tell
 from boosters_eval.core.terms import named
-from boosters_eval.core.text import as_json, counted, sized
+from boosters_eval.core.text import as_json, count_of, sized
 from boosters_eval.engine import removal, runs
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
@@ -164,7 +164,7 @@ def _machines(folder: RunFolder) -> str:
         machine = found.machines.get(digest or "")
         name = "where the run began" if machine is None else machine.cpu_model
         node = f", node {machine.node}" if machine is not None and machine.node else ""
-        told.append(f"{name}{node} ({counted(count, 'cell')})")
+        told.append(f"{name}{node} ({count_of(count, 'cell')})")
     return "; ".join(told)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import counted
+from boosters_eval.core.text import count_of
 from boosters_eval.reports.document import Code, Details, Listing, ListItem, Paragraph, PlainTable, shown_verdicts
 from boosters_eval.reports.full_markdown import plain_text, verdict_headings, verdict_texts
 from boosters_eval.reports.html.figures import series_of
@@ -101,7 +101,7 @@ def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
     shown = _drawn(first)
     if not others:
         return shown
-    title = f"Differences in {counted(len(others), 'other column')}"
+    title = f"Differences in {count_of(len(others), 'other column')}"
     return f'{shown}<details class="more"><summary>{title}</summary>{_drawn(others)}</details>'
 
 

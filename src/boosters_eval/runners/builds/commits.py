@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from boosters_eval.core.errors import BuildError, ConfigError
+from boosters_eval.core.files import compute_digest
 from boosters_eval.core.home import home as home_of
 from boosters_eval.core.saying import tell
 from boosters_eval.core.terms import the
@@ -76,7 +76,7 @@ def build_commit(
     sha = _commit(folder, sha)
     prefix = _git(folder, "rev-parse", "--show-prefix").strip()
     content = "\n".join([sha, prefix, command or "", sys.implementation.cache_tag or "", sys.platform])
-    kept = wheels_folder(home).resolve() / hashlib.sha256(content.encode()).hexdigest()[:16]
+    kept = wheels_folder(home).resolve() / compute_digest(content, 16)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{kept}.lock"):
         wheel = next(iter(sorted(kept.glob("*.whl"))), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.files import compute_digest
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.core.text import encodable
 from boosters_eval.engine.importpath import ImportPath, prefer
@@ -80,4 +80,4 @@ def surroundings(installation: Installation) -> str:
         with contextlib.suppress(OSError):  # an archive, or a folder that is not there
             names = sorted(os.listdir(entry or "."))  # noqa: PTH208 (names alone)
             found += [name for name in names if name.endswith((".dist-info", ".egg-info"))]
-    return hashlib.sha256("\n".join(found).encode("utf-8", "surrogateescape")).hexdigest()
+    return compute_digest("\n".join(found).encode("utf-8", "surrogateescape"))

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError
+from boosters_eval.core.files import compute_digest
 from boosters_eval.core.saying import tell
+from boosters_eval.core.text import join_words
 from boosters_eval.engine.processes import kill_group
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.importing import import_fault, surroundings
@@ -82,7 +84,7 @@ def source_files(folder: Path) -> dict[str, str]:
 def source_digest(files: dict[str, str]) -> str:
     """Of all these files with their names."""
     lines = "\n".join(f"{name}\0{content}" for name, content in sorted(files.items()))
-    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+    return compute_digest(lines.encode("utf-8", "surrogateescape"))
 
 
 def _repository(root: Path) -> dict[str, str]:
@@ -266,7 +268,7 @@ class BuildOrder:
     def build_id(self) -> str:
         """The folder's name: equal orders for the same interpreter are one build."""
         parts = [self.runner.name, self.origin, self.source, python_tag(), "isolated" if self.isolated else ""]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+        return compute_digest("\0".join(parts), 16)
 
 
 def python_tag() -> str:
@@ -393,7 +395,7 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
     names = [name for name in map(normalized, order.runner.distributions) if name in found]
     if not names:
         there = ", ".join(item.name for item in found.values()) or "nothing"
-        wanted = " or ".join(order.runner.distributions)
+        wanted = join_words(order.runner.distributions, "or")
         raise BuildError(f"{order.reference} is not a build of {order.runner.name} ({wanted}): it installs {there}.")
     mine = found.pop(names[0])
     beside = {item.name: item.version for item in sorted(found.values(), key=lambda item: item.name)}
@@ -404,7 +406,7 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
         )
     digest = digest_in(order.runner, str(site))
     if order.isolated:  # it computes with all of them
-        digest = hashlib.sha256(f"{digest} {sorted(beside.items())}".encode()).hexdigest()[:16]
+        digest = compute_digest(f"{digest} {sorted(beside.items())}", 16)
     return BuildRecord(
         build_id=order.build_id,
         library=order.runner.name,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.distributions import normalized
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import resolved
+from boosters_eval.core.text import join_words
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.resolve import library_name
 
@@ -125,7 +126,7 @@ def _checked(value: str, runner: type[Runner], text: str) -> Path:
     found = wheel_parts(path)[0]
     if normalized(found) not in map(normalized, runner.distributions):
         raise ConfigError(
-            f"The wheel {path.name} is one of {found}, not of {runner.name} ({' or '.join(runner.distributions)})."
+            f"The wheel {path.name} is one of {found}, not of {runner.name} ({join_words(runner.distributions, 'or')})."
         )
     return path
 

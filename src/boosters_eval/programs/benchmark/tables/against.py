@@ -9,14 +9,12 @@ from annotated_types import Ge
 
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean, counted, escape_json, in_sentence
+from boosters_eval.core.text import clean, count_of, escape_json, in_sentence, join_words
 from boosters_eval.reports.github import capped
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boosters_eval.programs.benchmark.against import AgainstCheck, RivalFinding
 
 _ORDER = ("worse", "inconclusive", "equivalent", "better")
@@ -30,16 +28,16 @@ def headline(check: AgainstCheck) -> str:
     if check.regressions:
         names = dict.fromkeys(finding.rival for finding in check.regressions)
         verb = "is" if len(names) == 1 else "are"
-        found = f"{len(check.regressions)} of {counted(len(check.compared) or len(check.findings), 'comparison')}"
-        return f"❌ {_listed(list(names))} {verb} worse than {check.against} in {found} ({_level(check)}):"
+        found = f"{len(check.regressions)} of {count_of(len(check.compared) or len(check.findings), 'comparison')}"
+        return f"❌ {join_words(list(names))} {verb} worse than {check.against} in {found} ({_level(check)}):"
     if not check.passed:
-        what = counted(len(check.unanswered) + len(check.problems), "reason")
+        what = count_of(len(check.unanswered) + len(check.problems), "reason")
         return f"❌ Not checked against {check.against}: " + (
             f"{what} why there is no answer:" if check.unanswered or check.problems else "nothing was compared."
         )
     tally = Counter(_verdict(finding) for finding in check.compared)
     told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in (_ALONE, *_ORDER) if tally[verdict])
-    found = f"{counted(len(check.compared), 'comparison')} ({told})"
+    found = f"{count_of(len(check.compared), 'comparison')} ({told})"
     return f"✅ Nothing is worse than {check.against} in {found}, {_level(check)}"
 
 
@@ -74,7 +72,7 @@ def sentence(check: AgainstCheck, finding: RivalFinding) -> str:
     if finding.missing:
         return f"{text}: {finding.missing}"
     if finding.alone:
-        return f"{text}: worse on its own, but not among {counted(check.n_tests, 'comparison')}"
+        return f"{text}: worse on its own, but not among {count_of(check.n_tests, 'comparison')}"
     return text
 
 
@@ -202,8 +200,8 @@ def _numbers(finding: RivalFinding) -> list[str]:
         out.append(f"p {p_value(finding.p_family)}")
     if finding.verdict == "inconclusive" and pair.min_detectable_percent is not None:
         out.append(f"could have shown {percent(pair.min_detectable_percent / 100, sign=False)}")
-    apart = [f"{counted(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
-    return [*out, counted(pair.n, "split"), *apart]
+    apart = [f"{count_of(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
+    return [*out, count_of(pair.n, "split"), *apart]
 
 
 def _row(finding: RivalFinding) -> list[str]:
@@ -236,7 +234,3 @@ def _interval(finding: RivalFinding) -> str:
 
 def _share(alpha: float) -> str:
     return f"{100 * alpha:.3g} %"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

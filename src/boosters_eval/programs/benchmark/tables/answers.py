@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import counted, in_sentence
+from boosters_eval.core.text import count_of, in_sentence, join_words
 from boosters_eval.programs.benchmark.tables.verdicts import Judgment, deciding_column
 from boosters_eval.reports.numbers import number, percent
 
@@ -36,7 +36,7 @@ class MoreSplits:
     def said(self, seeds: int) -> str:
         """The option that asks for so many seeds, or their number in words."""
         if not self.option:
-            return counted(seeds, "seed")
+            return count_of(seeds, "seed")
         return f"--cv {self.folds}x{seeds}" if self.folds else f"--seeds {seeds}"
 
     def after(self, n: int) -> int | None:
@@ -63,7 +63,7 @@ def answer_of(
     for name, rule in rules.items():
         if rule not in lead:
             lost.setdefault(rule, []).append(name)
-    told = [f"{_listed(names)} {_are(names)} not better than {rule}" for rule, names in lost.items()]
+    told = [f"{_name_some(names)} {_are(names)} not better than {rule}" for rule, names in lost.items()]
     return "; ".join([lead, *told, *extra]) + "."
 
 
@@ -113,7 +113,7 @@ def _absences(table: ReportTable) -> Iterator[str]:
     for status in ("unsupported", "unavailable"):
         names = [row.label for row in table.rows if row.cells and all(cell.status == status for cell in row.cells)]
         if names:
-            yield f"{_listed(names)} {_are(names)} {status}"
+            yield f"{_name_some(names)} {_are(names)} {status}"
 
 
 def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, Judgment]) -> Iterator[str]:
@@ -200,18 +200,18 @@ class _Contest:
             text = self._level(alike)
         else:
             text = f"No verdict on the best {self.what}: {self.leader} leads"
-            text += f", but cannot be told apart from {_listed(unclear)}{self._doubt(unclear)}" if unclear else ""
-            text += f", but {_listed(ahead)} {_are(ahead)} better on the splits that both have" if ahead else ""
-            text += f"; {_listed(alike)} {_are(alike)} equivalent to {self.leader}" if alike else ""
-        text += f"; {self.leader} is better than {_listed(beaten)}" if beaten else ""
-        return text + (f"; {_listed(refused)} cannot be compared with {self.leader}" if refused else "")
+            text += f", but cannot be told apart from {_name_some(unclear)}{self._doubt(unclear)}" if unclear else ""
+            text += f", but {_name_some(ahead)} {_are(ahead)} better on the splits that both have" if ahead else ""
+            text += f"; {_name_some(alike)} {_are(alike)} equivalent to {self.leader}" if alike else ""
+        text += f"; {self.leader} is better than {_name_some(beaten)}" if beaten else ""
+        return text + (f"; {_name_some(refused)} cannot be compared with {self.leader}" if refused else "")
 
     def _level(self, alike: Sequence[str]) -> str:
         """The leader and its equals: nobody is best where all scores are the same."""
         on = _splits([self.pairs[name].n for name in alike])
         if all(self.pairs[name].difference == 0 for name in alike):
-            return f"{_listed([self.leader, *alike])} have the same {self.what} on {on}"
-        equals = f"{_listed(alike)} {_are(alike)} equivalent to it"
+            return f"{_name_some([self.leader, *alike])} have the same {self.what} on {on}"
+        equals = f"{_name_some(alike)} {_are(alike)} equivalent to it"
         return f"{self.leader} has the best {self.what}, but {equals}: within {_rope()} on {on}"
 
     def _is_ahead(self, other: str) -> bool:
@@ -327,15 +327,12 @@ def _range(shares: Collection[float]) -> str:
 
 def _splits(counts: Collection[int]) -> str:
     low, high = min(counts), max(counts)
-    return counted(high, "split") if low == high else f"{low} to {high} splits"
+    return count_of(high, "split") if low == high else f"{low} to {high} splits"
 
 
 def _are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence; of many, the first few and the number of the others."""
-    if len(names) > _LISTED + 1:
-        names = [*names[:_LISTED], f"{len(names) - _LISTED} others"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+def _name_some(names: Sequence[str]) -> str:
+    return join_words(names, most=_LISTED)

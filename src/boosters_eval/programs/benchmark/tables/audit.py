@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, count_of, join_words
 from boosters_eval.reports.document import Details, Listing, ListItem, PlainTable, Section
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def severe_notes(results: ResultCollection) -> list[str]:
 def suspicions(results: ResultCollection) -> dict[str, str]:
     """For each data set whose scores cannot be trusted, why, in a few words for an answer."""
     return {
-        name: "the data are suspect: " + " and ".join(clean(_short(finding.text)) for finding in audit.severe)
+        name: "the data are suspect: " + join_words(clean(_short(finding.text)) for finding in audit.severe)
         for name, audit in audits_of(results).items()
         if audit.severe
     }
@@ -99,5 +99,5 @@ def _columns(audit: DataAudit) -> Details:
         items.append(ListItem(text="rows per class: ", rest=clean(classes + (f" and {more} more" if more > 0 else ""))))
     if audit.reading:
         items.append(ListItem(text="read with ", rest=clean(audit.reading)))
-    columns = f"{audit.n_columns} column" + ("" if audit.n_columns == 1 else "s")
+    columns = count_of(audit.n_columns, "column")
     return Details(title=f"Columns of {clean(audit.dataset)}", aside=columns, blocks=(Listing(items=tuple(items)),))

@@ -6,9 +6,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.text import clean, clean_lines
+from boosters_eval.core.text import clean, clean_lines, count_of, group_digits
 from boosters_eval.reports.document import Block, Code, Details, Paragraph, PlainTable, Section
-from boosters_eval.reports.numbers import count, number
+from boosters_eval.reports.numbers import number
 from boosters_eval.runners.result import BenchmarkResult
 
 if TYPE_CHECKING:
@@ -64,10 +64,8 @@ def cells(results: ResultsDocument) -> Section | None:
         shown += len(members)
         blocks.append(_fold(" ".join(filter(None, key)), members))
     if shown < total:
-        rest = (
-            f"{count(shown)} of {count(total)} cells are shown here, to keep the page light; the JSON report has all."
-        )
-        blocks.insert(0, Paragraph(text=rest))
+        some = f"{group_digits(shown)} of {group_digits(total)} cells"
+        blocks.insert(0, Paragraph(text=f"{some} are shown here, to keep the page light; the JSON report has all."))
     return Section(anchor="cells", title="Cells", search="Filter cells", blocks=tuple(blocks)) if blocks else None
 
 
@@ -145,7 +143,7 @@ def _parameters(results: Sequence[BenchmarkResult]) -> str:
 
 def _aside(outcomes: Sequence[_Cell], results: Sequence[BenchmarkResult]) -> str:
     failed, warned = len(outcomes) - len(results), sum(bool(result.warnings) for result in results)
-    parts = [f"{len(outcomes)} cell{'' if len(outcomes) == 1 else 's'}"]
+    parts = [count_of(len(outcomes), "cell")]
     parts += [f"{failed} failed"] if failed else []
     parts += [f"{warned} with warnings"] if warned else []
     return ", ".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from boosters_eval.core.text import group_digits
 from boosters_eval.programs.benchmark.results import ResultsDocument  # noqa: TC001 (read when a report is validated)
 from boosters_eval.programs.benchmark.tables import reproduce
 from boosters_eval.programs.benchmark.tables.audit import data_section
@@ -28,7 +29,7 @@ from boosters_eval.reports.document import (
     shown_verdicts,
 )
 from boosters_eval.reports.full_markdown import plain_text
-from boosters_eval.reports.numbers import MISSING, count
+from boosters_eval.reports.numbers import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,15 +148,15 @@ def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
     seeds = len(data.seeds or {error.seed for error in data.errors})
     parts = "windows" if data.splits and all(split.startswith("time:") for split in data.splits) else "folds"
     return (
-        Fact(label="Benchmarks", value=count(len(report.tables))),
-        Fact(label="Libraries", value=count(len({*data.libraries, *(error.library for error in data.errors)}))),
+        Fact(label="Benchmarks", value=group_digits(len(report.tables))),
+        Fact(label="Libraries", value=group_digits(len({*data.libraries, *(error.library for error in data.errors)}))),
         Fact(
             label=f"Seeds x {parts}" if data.folds else "Seeds",
             value=f"{seeds} x {data.folds}" if data.folds else str(seeds),
         ),
-        Fact(label="Cells finished", value=count(data.n_results)),
-        Fact(label="Cells failed", value=count(data.n_failed), alarm=data.n_failed > 0),
-        *((Fact(label="Cells flaky", value=count(data.n_flaky), alarm=True),) if data.n_flaky else ()),
+        Fact(label="Cells finished", value=group_digits(data.n_results)),
+        Fact(label="Cells failed", value=group_digits(data.n_failed), alarm=data.n_failed > 0),
+        *((Fact(label="Cells flaky", value=group_digits(data.n_flaky), alarm=True),) if data.n_flaky else ()),
         Fact(label="Pairs decided", value=f"{decided} of {len(verdicts)}"),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean, counted
+from boosters_eval.core.text import clean, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ class MachineShare(Model):
         if machine is None:
             return f"an unknown machine {self.digest}"
         node = f", node {machine.node}" if machine.node else ""
-        return f"{machine.cpu_model}, {counted(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB{node}"
+        return f"{machine.cpu_model}, {count_of(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB{node}"
 
     @property
     def whole(self) -> str:
@@ -47,7 +47,7 @@ class MachineShare(Model):
         machine = self.machine
         known = [] if machine is None else [machine.gpu, machine.os, machine.blas_backend]
         more = [*filter(None, known), f"fingerprint {self.digest}"]
-        return f"{counted(self.cells, 'cell')} on {', '.join([self.in_words, *more])}"
+        return f"{count_of(self.cells, 'cell')} on {', '.join([self.in_words, *more])}"
 
 
 class Environment(Model):

@@ -7,13 +7,12 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.programs.benchmark.comparisons import is_better
 from boosters_eval.programs.benchmark.tables.audit import suspicions
 from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
 from boosters_eval.reports.contrasts import by_point, contrast, leader
 from boosters_eval.reports.document import PlainTable
-from boosters_eval.reports.numbers import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +75,7 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
         return "Nothing is judged here: there is no second library, or no measure that may be compared."
     wins = Counter(name for found in judged.values() for name, standing in found.items() if standing == BEST)
     open_ = [name for name, found in judged.items() if BEST not in found.values()]
-    rest = f" {_benchmarks(unjudged)} {'is' if unjudged == 1 else 'are'} not judged." if unjudged else ""
+    rest = f" {count_of(unjudged, 'benchmark')} {'is' if unjudged == 1 else 'are'} not judged." if unjudged else ""
     of = f" of {len(judged)}" if len(judged) > 1 else ""
     if not wins:
         where = "any benchmark" if len(judged) > 1 else next(iter(judged))
@@ -118,7 +117,7 @@ def _ranked(ranking: RankingTable, alpha: float) -> str:
         return f"{first} has the best average rank {over}, {best:.2f}, and is separated from all others."
     if len(level) == len(others):
         return f"By average rank {over} no library is separated from the best."
-    return f"{first} has the best average rank {over}, {best:.2f}, but is not separated from {_listed(level)}."
+    return f"{first} has the best average rank {over}, {best:.2f}, but is not separated from {join_words(level)}."
 
 
 def _trivial(tables: Iterable[ReportTable]) -> str:
@@ -126,7 +125,7 @@ def _trivial(tables: Iterable[ReportTable]) -> str:
     lost = [table.name for table in tables if _no_better_than_trivial(table)]
     if not lost:
         return ""
-    where = _listed(lost) if len(lost) <= _NAMED else _benchmarks(len(lost))
+    where = join_words(lost) if len(lost) <= _NAMED else count_of(len(lost), "benchmark")
     return f"On {where} no library is better than a trivial prediction."
 
 
@@ -166,14 +165,15 @@ def _gaps(results: ResultCollection) -> list[str]:
     if results.errors:
         total = len(results.errors) + len(results.results)
         by = Counter(error.library for error in results.errors).most_common()
-        out.append(
-            f"{_cells(len(results.errors))} of {count(total)} failed ({_listed(f'{name} {n}' for name, n in by)})."
-        )
+        whose = join_words(f"{name} {n}" for name, n in by)
+        out.append(f"{count_of(len(results.errors), 'cell')} of {group_digits(total)} failed ({whose}).")
     if missing := results.metadata.n_missing:
-        out.append(f"The run is incomplete: {_cells(missing)} {'has' if missing == 1 else 'have'} no outcome.")
+        out.append(
+            f"The run is incomplete: {count_of(missing, 'cell')} {'has' if missing == 1 else 'have'} no outcome."
+        )
     for word, absences in (("not supported", results.unsupported), ("unavailable", results.unavailable)):
         for name, n in Counter(item.library for item in absences).items():
-            out.append(f"{name} is {word} in {_benchmarks(n)}.")
+            out.append(f"{name} is {word} in {count_of(n, 'benchmark')}.")
     return out
 
 
@@ -205,7 +205,7 @@ def leaderboard(tables: Sequence[ReportTable], rankings: Sequence[RankingTable],
         for name in order
     )
     return PlainTable(
-        name=f"Leaderboard over {_benchmarks(len(judged))}",
+        name=f"Leaderboard over {count_of(len(judged), 'benchmark')}",
         headings=(
             " ".join(dict.fromkeys(name for table in tables for name in table.row_names)),
             *(f"Average rank ({ranking.name})" for ranking in rankings),
@@ -230,16 +230,3 @@ def _rank(ranking: RankingTable, name: str, alpha: float) -> str | None:
 
 def _separated(ranking: RankingTable, a: str, b: str, alpha: float) -> bool:
     return any({pair.a, pair.b} == {a, b} and pair.p is not None and pair.p <= alpha for pair in ranking.pairs)
-
-
-def _listed(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _benchmarks(n: int) -> str:
-    return f"{count(n)} benchmark{'' if n == 1 else 's'}"
-
-
-def _cells(n: int) -> str:
-    return f"{count(n)} cell{'' if n == 1 else 's'}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean, counted
+from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.programs.benchmark.tables import trivial
 from boosters_eval.programs.benchmark.tables.audit import severe_notes
 from boosters_eval.programs.benchmark.tables.environment import builds_of, shares_of
 from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
-from boosters_eval.reports.numbers import count, p_value, percent
+from boosters_eval.reports.numbers import p_value, percent
 from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ def of_table(
 def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
     cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
-    out = [f"{counted(cells, 'cell')} finished only after failing"] if cells else []
+    out = [f"{count_of(cells, 'cell')} finished only after failing"] if cells else []
     if _skewed(contenders, pairs):
         out.append("few test rows may have decided (see the notes)")
     if unverified := _unverified(contenders):
-        out.append(f"the mapping of parameters was never verified for {' and '.join(unverified)} (see the notes)")
+        out.append(f"the mapping of parameters was never verified for {join_words(unverified)} (see the notes)")
     return tuple(map(clean, out))
 
 
@@ -140,17 +140,17 @@ def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
     shares = shares_of(collection)
     if not shares:
         return []
-    told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares[:_MACHINES])
+    told = ", ".join(f"{share.in_words} ({count_of(share.cells, 'cell')})" for share in shares[:_MACHINES])
     told += f" and {len(shares) - _MACHINES} more" if len(shares) > _MACHINES else ""
     told += ". Times and memory are compared within one machine only" if times and len(shares) > 1 else ""
-    return [f"The cells ran on {counted(len(shares), 'machine')}: {told}."]
+    return [f"The cells ran on {count_of(len(shares), 'machine')}: {told}."]
 
 
 def _unavailable(absent: Iterable[Absence]) -> list[str]:
     """Each library that could not take part, once."""
     configs: dict[tuple[str, str], int] = Counter((item.library, item.reason) for item in absent)
     return [
-        f"{library} is unavailable and has no results in {count(number)} config{'' if number == 1 else 's'}: {reason}."
+        f"{library} is unavailable and has no results in {count_of(number, 'config')}: {reason}."
         for (library, reason), number in configs.items()
     ]
 
@@ -226,7 +226,7 @@ def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
     every = places.pairs_apart == places.pairs
     which = f"All {places.pairs}" if every else f"{places.pairs_apart} of {places.pairs}"
     left = len(places.repeats - places.apart)
-    over = f"over the {counted(left, 'split')} that all ran on one machine" if left else "left out"
+    over = f"over the {count_of(left, 'split')} that all ran on one machine" if left else "left out"
     verdict = ", so there is no verdict on them" if every else ""
     text = f"{which} pairs of times were measured on two machines and are not compared{verdict}"
     return [f"{text}; the means of times and memory are {over}."]
@@ -247,7 +247,7 @@ def failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str
     """How many cells of a competitor failed, and for which reason most of them."""
     kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
     commonest = kinds.most_common(1)[0][0].rstrip(".")
-    more = f" and {counted(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
+    more = f" and {count_of(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
     return f"{name}: {len(errors)} of {len(errors) + n_finished} cells failed ({commonest}{more})."
 
 
@@ -257,8 +257,8 @@ def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
     for result in results:
         tries.setdefault((result.config_name, result.library), []).append(result.failed_before)
     return [
-        f"{config}: {library} is flaky: {count(len(failed))} of its cells finished only after failing"
-        f" ({count(sum(failed))} failed tries in all)."
+        f"{config}: {library} is flaky: {group_digits(len(failed))} of its cells finished only after failing"
+        f" ({group_digits(sum(failed))} failed tries in all)."
         for (config, library), failed in tries.items()
     ]
 
@@ -279,7 +279,7 @@ def _capacity(contenders: Sequence[Contender]) -> list[str]:
     parts = []
     for contender in contenders:
         sizes = [
-            f"{count(means[contender.name])} {unit}"
+            f"{group_digits(means[contender.name])} {unit}"
             for means, unit in ((trees, "trees"), (leaves, "leaves"))
             if contender.name in means
         ]
@@ -324,4 +324,4 @@ def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
         line = form.format(library=library, text=text).rstrip(".")
         out.append(f"{line}{f' ({times} times)' if times > 1 else ''}.")
     rest = len(found) - len(out)
-    return [*out, f"{counted(rest, 'further finding')} of this kind."] if rest > 0 else out
+    return [*out, f"{count_of(rest, 'further finding')} of this kind."] if rest > 0 else out

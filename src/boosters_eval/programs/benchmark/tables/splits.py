@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean, counted
+from boosters_eval.core.text import clean, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,9 +18,9 @@ def described(results: Iterable[BenchmarkResult]) -> str:
     seeds, folds = len({r.seed for r in found}), len({r.fold for r in found if r.fold is not None})
     split = next((result.split for result in found if result.split is not None), None)
     if split is not None and split.kind == "time":
-        windows = f"{counted(folds, 'window')} of time by {clean(split.column)}"
+        windows = f"{count_of(folds, 'window')} of time by {clean(split.column)}"
         return windows if seeds == 1 else f"{windows} x {seeds} model seeds"
-    text = counted(seeds, "seed") + (f" x {counted(folds, 'fold')}" if folds else "")
+    text = count_of(seeds, "seed") + (f" x {count_of(folds, 'fold')}" if folds else "")
     return text if split is None else f"{text}, groups of {clean(split.column)} kept whole"
 
 

@@ -22,6 +22,7 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.core.files import read_text
 from boosters_eval.core.terms import given
+from boosters_eval.core.text import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ def find_missing(
     except BoostersEvalError as error:
         return str(error)
     absent = [module for module in needed if find_spec(module) is None]
-    return f"The evaluator '{name}' needs {' and '.join(absent)}: {_INSTALL}" if absent else None
+    return f"The evaluator '{name}' needs {join_words(absent)}: {_INSTALL}" if absent else None
 
 
 def check_source(model: str, *, weights: bool = True, allow_pickle: bool = False) -> Path | None:
