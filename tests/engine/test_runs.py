@@ -27,7 +27,7 @@ def test_ambiguity_lists_the_candidates_with_their_names(shell, home):
     one, other = made_run(shell, "a", at=1, name="first"), made_run(shell, "b", at=2)
     for plan, twin in ((one, "abc1"), (other, "abc2")):
         (home / "runs" / plan.run_id).rename(home / "runs" / twin)
-    with pytest.raises(ConfigError, match=r"The run id 'abc' is ambiguous: abc2, abc1 \(first\)\."):
+    with pytest.raises(ConfigError, match=r"The run id 'abc' is ambiguous: abc2 and abc1 \(first\)\."):
         find_run("abc")
 
 
@@ -73,9 +73,9 @@ def test_of_many_runs_a_few_are_listed(shell, home):
     plan = made_run(shell, "a", name="nightly")
     for number in range(8):
         shutil.copytree(home / "runs" / plan.run_id, home / "runs" / f"beef{number}")
-    with pytest.raises(ConfigError, match=r"ambiguous: beef(\d \(nightly\), beef){4}\d \(nightly\) and 3 more\.$"):
+    with pytest.raises(ConfigError, match=r"ambiguous: beef(\d \(nightly\), beef){4}\d \(nightly\) and 3 others\.$"):
         find_run("beef")
-    with pytest.warns(BoostersEvalWarning, match=r"others are (\w+, ){4}\w+ and 3 more\.$"):
+    with pytest.warns(BoostersEvalWarning, match=r"others are (\w+, ){4}\w+ and 3 others\.$"):
         find_run("nightly")
 
 
