@@ -13,7 +13,7 @@ import parity_rows as given
 from boosters_eval.cli.app import run
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.parity.dashboard import render_dashboard
-from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report, reproduce_command
+from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report, reproduce_parts
 from boosters_eval.programs.parity.markdown import render_parity_markdown
 from boosters_eval.programs.parity.rendering import render_parity_json
 from boosters_eval.programs.parity.rows import merge, read_rows, write_rows
@@ -142,15 +142,15 @@ def test_a_file_that_spans_too_many_cells_is_refused_before_it_fills_the_memory(
 
 def test_the_command_reproduces_the_cell_with_its_oracle_and_its_cap_and_is_quoted():
     row = given.parity_row("a b'c", total_runs=3, stop_reason="max_runs", threads=2)
-    assert shlex.split(reproduce_command(row)) == [
+    assert shlex.split(" ".join(reproduce_parts(row))) == [
         *("boosters-eval", "parity", "run", "--methods", "pls", "--backends", "sklearn,a b'c"),
         *("--sizes", "200x50", "--threads", "2", "--max-runs", "3", "--out-csv", "again.csv"),
     ]
-    files = reproduce_command(given.parity_row(registry_json='["my file.py", "a,b.py"]'))
+    files = " ".join(reproduce_parts(given.parity_row(registry_json='["my file.py", "a,b.py"]')))
     assert shlex.split(files)[3:7] == ["--registry", "my file.py", "--registry", "a,b.py"]
     for text in ("[", "3", '{"a": 1}', "[1]"):
-        assert "--registry" not in reproduce_command(given.parity_row(registry_json=text))
-    whole = reproduce_command(given.parity_row(stop_reason="complete"))
+        assert "--registry" not in " ".join(reproduce_parts(given.parity_row(registry_json=text)))
+    whole = " ".join(reproduce_parts(given.parity_row(stop_reason="complete")))
     assert "--max-runs" not in whole
     assert "--backends sklearn " in whole
 

@@ -6,7 +6,7 @@ import pytest
 
 import parity_rows as given
 from boosters_eval.programs.parity.dashboard import render_dashboard
-from boosters_eval.programs.parity.findings import build_parity_report, reproduce_command
+from boosters_eval.programs.parity.findings import build_parity_report, reproduce_parts
 from browser import contrast
 
 DECLARED = {"pls": ("sklearn", "pls4all", "octave.plsregress")}
@@ -90,7 +90,7 @@ def test_the_panel_shows_samples_differences_versions_and_the_command(visit):
     assert panel.locator("svg circle title").nth(1).text_content() == "run 2: 2.080 ms"
     assert panel.locator("svg").get_attribute("aria-label").startswith("pls4all.sklearn: 8 samples, reported 2.08 ms; ")
     row = next(row for row in given.story() if row.backend == "pls4all.sklearn")
-    assert panel.locator("pre.command").inner_text() == reproduce_command(row)
+    assert panel.locator("pre.command").inner_text() == " ".join(reproduce_parts(row))
 
 
 def test_the_panel_of_a_failure_says_how_it_ended(visit):

@@ -218,61 +218,19 @@ class WorkerError(BoostersEvalError):
     """A program that did not answer what was asked."""
 
 
-class Worker:
-    """A program that was started for one cell, and shares its process group, limits and stderr."""
-
-    def __init__(self, command: tuple[str, ...]) -> None:
-        self.command = command
-        self._process = subprocess.Popen(  # noqa: S603 (the backend's own command)
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace"
-        )
-
-    def ask(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None  # noqa: S101 (for the type checker)
-        assert self._process.stdout is not None  # noqa: S101
-        try:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-            for _ in range(_LONGEST):
-                line = self._process.stdout.readline(_LONGEST_LINE)
-                if not line:
-                    break
-                if len(line) == _LONGEST_LINE:  # it might go on until the memory is full
-                    raise WorkerError(f"{self.command[0]} printed a line of more than {_LONGEST_LINE} characters.")
-                if line.startswith(MARK):
-                    found = json.loads(line.removeprefix(MARK))
-                    if not isinstance(found, dict):
-                        raise WorkerError(f"{self.command[0]} gave an answer that is no JSON object.")
-                    return found
-            else:
-                raise WorkerError(f"{self.command[0]} printed {_LONGEST} lines instead of an answer.")
-        except BrokenPipeError:
-            pass
-        except ValueError as error:
-            raise WorkerError(f"{self.command[0]} gave an answer that is not JSON: {error}.") from None
-        return self._died(request)
-
-    def _died(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A program that died of a signal takes the cell with it in the same way, so that the signal is recorded."""
-        code = self._process.wait()
-        if code < 0:
-            signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
-            os.kill(os.getpid(), -code)
-        raise WorkerError(f"{self.command[0]} ended with exit status {code} when asked to {request.get('op')}.")
-
-    def close(self) -> None:
-        self._process.kill()
-        with contextlib.suppress(BrokenPipeError):  # of a request that it did not live to read
-            self._process.__exit__(None, None, None)
-
-
 class ProcessSession(BackendSession):
-    """A session with a program. It times its own steps, so that no pipe is part of a time."""
+    """A session with a program that was started for one cell, and shares its process group, limits and stderr.
+
+    The program times its own steps, so that no pipe is part of a time.
+    """
 
     def __init__(self, backend: type[ProcessBackend], parameters: Mapping[str, ParameterValue]) -> None:
         self.options = {**parameters, **backend.options}
-        self.worker = Worker(backend.command())
+        self.command = backend.command()
         self._folder = tempfile.TemporaryDirectory()
+        self._process = subprocess.Popen(  # noqa: S603 (the backend's own command)
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace"
+        )
 
     def load(self, data: Path) -> TimedStep:
         return self._step("load", x=str(data / "X.csv"), y=str(data / "Y.csv"))
@@ -287,7 +245,7 @@ class ProcessSession(BackendSession):
         """The prediction comes in a file of doubles, row by row."""
         out = Path(self._folder.name) / "prediction"
         out.unlink(missing_ok=True)
-        answer = self.worker.ask(op="predict", out=str(out), **self.options)
+        answer = self._ask(op="predict", out=str(out), **self.options)
         rows, columns = answer.get("rows"), answer.get("columns")
         if not isinstance(rows, int) or not isinstance(columns, int) or rows < 0 or columns < 1:
             raise WorkerError(f"A prediction must tell its rows and columns. Got {rows!r} and {columns!r} instead.")
@@ -297,11 +255,44 @@ class ProcessSession(BackendSession):
         return TimedStep(_elapsed(answer), numbers if columns == 1 else numbers.reshape(rows, columns))
 
     def close(self) -> None:
-        self.worker.close()
+        self._process.kill()
+        with contextlib.suppress(BrokenPipeError):  # of a request that it did not live to read
+            self._process.__exit__(None, None, None)
         self._folder.cleanup()
 
     def _step(self, op: str, **request: Any) -> TimedStep:
-        return TimedStep(_elapsed(self.worker.ask(op=op, **request)))
+        return TimedStep(_elapsed(self._ask(op=op, **request)))
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None  # noqa: S101 (for the type checker)
+        assert self._process.stdout is not None  # noqa: S101
+        program = self.command[0]
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            for _ in range(_LONGEST):
+                line = self._process.stdout.readline(_LONGEST_LINE)
+                if not line:
+                    break
+                if len(line) == _LONGEST_LINE:  # it might go on until the memory is full
+                    raise WorkerError(f"{program} printed a line of more than {_LONGEST_LINE} characters.")
+                if line.startswith(MARK):
+                    found = json.loads(line.removeprefix(MARK))
+                    if not isinstance(found, dict):
+                        raise WorkerError(f"{program} gave an answer that is no JSON object.")
+                    return found
+            else:
+                raise WorkerError(f"{program} printed {_LONGEST} lines instead of an answer.")
+        except BrokenPipeError:
+            pass
+        except ValueError as error:
+            raise WorkerError(f"{program} gave an answer that is not JSON: {error}.") from None
+        code = self._process.wait()
+        if code < 0:  # it died of a signal: the cell goes with it in the same way, so that the signal is recorded
+            if -code not in (signal.SIGKILL, signal.SIGSTOP):
+                signal.signal(-code, signal.SIG_DFL)
+            os.kill(os.getpid(), -code)
+        raise WorkerError(f"{program} ended with exit status {code} when asked to {request.get('op')}.")
 
 
 def _elapsed(answer: dict[str, Any]) -> int:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import clean_lines, group_digits, message
-from boosters_eval.programs.parity.findings import MARKS, NOT_RUN_MARK, WORDS, oracle_backend, reproduce_parts
+from boosters_eval.programs.parity.findings import MARKS, NOT_RUN_MARK, WORDS, name_oracle, reproduce_parts
 from boosters_eval.programs.parity.markdown import explanation, milliseconds, run_dates, times
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from boosters_eval.reports.document import Fact
@@ -87,7 +87,7 @@ def compact(report: ParityReport, meanings: Mapping[str, str]) -> dict[str, Any]
                 "sizes": [str(size) for size in method.sizes],
                 "threads": method.threads,
                 "oracle": clean_lines(method.oracle),
-                "oracleBackend": clean_lines(oracle_backend(method.oracle)),
+                "oracleBackend": clean_lines(name_oracle(method.oracle)),
                 "metric": method.metric,
                 "tolerance": method.tolerance,
             }

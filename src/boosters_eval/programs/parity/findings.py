@@ -1,4 +1,4 @@
-"""The cells of a parity report, ready to be shown: every rendering reads this, and the JSON file is it."""
+"""What rows come to: whether a project's own bindings agree, and the report that all renderings and JSON show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from functools import lru_cache
 from math import inf, isfinite
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def decide_gate(request: ParityGateRequest) -> ParityDecision:
-    """Judge the rows of files."""
     return decide(
         merge(*map(read_rows, request.csv)),
         strict_external=request.strict_external,
@@ -48,7 +47,6 @@ class ParityDecision(Findings, Model):
 
     @property
     def objections(self) -> tuple[str, ...]:
-        """All sentences."""
         return (*self.divergent, *self.without_result)
 
     @property
@@ -67,15 +65,11 @@ class ParityDecision(Findings, Model):
         return f"{word}: {count_of(self.n_judged, 'cell')} judged, {counts}{absent}"
 
     def show(self, screen: Screen) -> None:
-        """The objections, and the decision."""
         for sentence in (*self.objections, self.summary):
             screen.say(sentence)
 
 
-def _words(row: ParityRow) -> tuple[ParityVerdict | None, ParityVerdict | None]:
-    return row.binding_verdict, row.verdict
-
-
+_UNCOMPARED = (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING)
 _OLDER = "only measured on other data or with other parameters than the newest of that size"
 
 
@@ -83,7 +77,7 @@ def _lack(row: ParityRow) -> str:
     """Why a row cannot be judged; '' if it can."""
     if row.status is not BindingStatus.OK:
         return f"{row.status.value}: {row.message or 'no outcome'}"
-    return "" if any(_words(row)) else "it has no verdict"
+    return "" if row.binding_verdict or row.verdict else "it has no verdict"
 
 
 def decide(
@@ -108,7 +102,7 @@ def decide(
         excused = allow_absent or not mine  # a binding of one's own that is not installed is not known to agree
         if not (mine or strict_external):
             continue
-        name = f"{row.method} {row.n}x{row.p} {row.backend}, {row.threads} thread{'s' if row.threads > 1 else ''}"
+        name = f"{row.method} {row.n}x{row.p} {row.backend}, {count_of(row.threads, 'thread')}"
         if row.status is BindingStatus.NOT_IMPLEMENTED or (row.status is BindingStatus.NOT_AVAILABLE and excused):
             absent += 1
             continue
@@ -116,11 +110,12 @@ def decide(
         if lack:
             lacking.append(f"{name}: {lack}")
             continue
-        judged += any(word not in (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING) for word in _words(row))
-        for word, against, far in (
+        comparisons = (
             (row.binding_verdict, "the canonical binding", row.binding_max_abs),
             (row.verdict, f"the oracle {row.oracle}", row.divergence),
-        ):
+        )
+        judged += any(word not in _UNCOMPARED for word, *_ in comparisons)
+        for word, against, far in comparisons:
             if word is ParityVerdict.DIVERGENT:
                 how_far = "" if far is None else f" ({far:.3g})"
                 divergent.append(f"{name}: divergent from {against.strip()}{how_far}")
@@ -155,7 +150,6 @@ class ParityCell(FileModel):
 
     @property
     def word(self) -> str:
-        """The verdict of a cell that has one, otherwise how it ended."""
         row = self.row
         found = row.status if row.status is not BindingStatus.OK else row.verdict or ParityVerdict.NO_ORACLE
         return str(found.value)
@@ -233,17 +227,19 @@ def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequen
     methods = _axes([*current.values(), *left_out.values()], declared or {})
     cells = _with_speedups(_filled(current, methods, left_out))
     started = sorted(row.measured_at for row in given if row.measured_at)
+    older = "1 older row was" if len(left_out) == 1 else f"{len(left_out)} older rows were"
+    note = f"{older} measured on other data or with other parameters than the newest of that size, and left out."
     return ParityReport(
-        hosts=tuple(facts_of(text) for text in dict.fromkeys(row.host_json for row in given if row.host_json)),
+        hosts=tuple(read_facts(text) for text in dict.fromkeys(row.host_json for row in given if row.host_json)),
         versions=_versions(given),
         first_measured=started[0] if started else "",
         last_measured=started[-1] if started else "",
-        totals=_counted(cells),
+        totals=_count_words(cells),
         methods=methods,
         matrices=_matrices(methods),
         scores=_scores(cells),
         cells=tuple(cells),
-        notes=_notes(left_out),
+        notes=(note,) if left_out else (),
     )
 
 
@@ -299,52 +295,51 @@ def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
     places = {row.place: row for row in rows}
     cells = []
     for row in rows:
-        oracle = places.get(Place(row.method, oracle_backend(row.oracle), row.n, row.p, row.threads))
-        time = oracle.reported_ms if oracle is not None and _on_one_machine(oracle, row) else None
-        cells.append(ParityCell(row=row, speedup=_ratio(time, row.reported_ms)))
+        oracle = places.get(Place(row.method, name_oracle(row.oracle), row.n, row.p, row.threads))
+        ratio = inf
+        if oracle is not None and oracle.reported_ms and row.reported_ms and _on_one_machine(oracle, row):
+            ratio = oracle.reported_ms / row.reported_ms
+        cells.append(ParityCell(row=row, speedup=ratio if isfinite(ratio) else None))
     return cells
 
 
-def _on_one_machine(a: ParityRow, b: ParityRow) -> bool:
-    """Whether the times of two rows may be compared; where no machine was recorded, nothing speaks against it."""
-    return a.host_json == b.host_json or _machine(a) == _machine(b)
+def _on_one_machine(*rows: ParityRow) -> bool:
+    """Whether times may be compared; where no machine was recorded, nothing speaks against it."""
+    if len({row.host_json for row in rows}) == 1:
+        return True
+    hosts = [read_facts(row.host_json) for row in rows]
+    return len({tuple(map(host.get, ("processor", "architecture", "processors"))) for host in hosts}) == 1
 
 
-def _machine(row: ParityRow) -> tuple[str | None, ...]:
-    host = facts_of(row.host_json)
-    return tuple(host.get(name) for name in ("processor", "architecture", "processors"))
-
-
-def _ratio(oracle: float | None, own: float | None) -> float | None:
-    ratio = oracle / own if oracle and own else inf
-    return ratio if isfinite(ratio) else None
-
-
-def oracle_backend(oracle: str) -> str:
-    """The name in a row's oracle, which is a backend and its version."""
+def name_oracle(oracle: str) -> str:
+    """The backend in a row's oracle, which is a backend and its version."""
     return oracle.rpartition(" ")[0]
 
 
 def _versions(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
     for text in dict.fromkeys(row.versions_json for row in rows if row.versions_json):
-        for name, version in facts_of(text).items():
+        for name, version in read_facts(text).items():
             found.setdefault(name, set()).add(version)
     return {name: tuple(sorted(found[name])) for name in sorted(found)}
 
 
-def facts_of(text: str) -> dict[str, str]:
+def read_facts(text: str) -> dict[str, str]:
     """The names and values of a JSON column; what is no JSON object is shown as it is."""
-    try:
-        found = load_json(text, "a JSON column")
-    except ConfigError:
-        found = None
+    found = _read_json(text)
     if not isinstance(found, dict):
         return {"unreadable": text} if text else {}
     return {str(name): value if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
 
 
-def _counted(cells: Iterable[ParityCell]) -> dict[str, int]:
+def _read_json(text: str) -> Any:
+    try:
+        return load_json(text, "a JSON column")
+    except ConfigError:
+        return None
+
+
+def _count_words(cells: Iterable[ParityCell]) -> dict[str, int]:
     counts = Counter(cell.word for cell in cells)
     return {word: counts[word] for word in WORDS if counts[word]}
 
@@ -361,7 +356,7 @@ def _scores(cells: Sequence[ParityCell]) -> tuple[BackendScore, ...]:
                 backend=backend,
                 language=own[0].row.language,
                 own=own[0].row.own,
-                words=_counted(own),
+                words=_count_words(own),
                 n_cells=len(own),
                 n_failed=sum(cell.failed for cell in own),
                 binding_divergent=sum(cell.row.binding_verdict is ParityVerdict.DIVERGENT for cell in own),
@@ -385,41 +380,18 @@ def _matrices(methods: Sequence[MethodAxes]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(names) for _, names in groups)
 
 
-def _notes(left_out: Mapping[Place, ParityRow]) -> tuple[str, ...]:
-    if not left_out:
-        return ()
-    count = "1 older row was" if len(left_out) == 1 else f"{len(left_out)} older rows were"
-    return (f"{count} measured on other data or with other parameters than the newest of that size, and left out.",)
-
-
-def reproduce_command(row: ParityRow) -> str:
-    """The command that runs a cell again, with its oracle and the user's files."""
-    return " ".join(reproduce_parts(row))
-
-
 def reproduce_parts(row: ParityRow) -> tuple[str, str]:
     """The command in two parts, each of which many cells share: what is run, and how."""
     capped = row.stop_reason == "max_runs" and row.total_runs is not None and row.total_runs < _MAX_RUNS
-    what = _what(row.method, oracle_backend(row.oracle), row.backend, row.registry_json)
-    return what, _how(row.n, row.p, row.threads, row.total_runs if capped else None)
+    limit = f" --max-runs {row.total_runs}" if capped else ""
+    what = _what(row.method, name_oracle(row.oracle), row.backend, row.registry_json)
+    return what, f"--sizes {row.n}x{row.p} --threads {row.threads}{limit} --out-csv again.csv"
 
 
 @lru_cache(maxsize=10_000)
 def _what(method: str, oracle: str, backend: str, registry: str) -> str:
     backends = dict.fromkeys(name for name in (oracle, backend) if name)
-    files = [word for file in _files(registry) for word in ("--registry", file)]
+    found = _read_json(registry)
+    names = [file for file in found if isinstance(file, str)] if isinstance(found, list) else []
+    files = [word for file in names for word in ("--registry", file)]
     return shlex.join(["boosters-eval", "parity", "run", *files, "--methods", method, "--backends", ",".join(backends)])
-
-
-def _files(registry: str) -> list[str]:
-    try:
-        found = load_json(registry, "a JSON column") if registry else []
-    except ConfigError:
-        return []
-    return [file for file in found if isinstance(file, str)] if isinstance(found, list) else []
-
-
-@lru_cache(maxsize=10_000)
-def _how(n: int, p: int, threads: int, max_runs: int | None) -> str:
-    capped = "" if max_runs is None else f" --max-runs {max_runs}"
-    return f"--sizes {n}x{p} --threads {threads}{capped} --out-csv again.csv"

@@ -207,16 +207,9 @@ class OctavePls(ProcessBackend):
 
 
 _BACKENDS = (
-    "pls4all",
-    "pls4all.simpls",
-    "pls4all.sklearn",
-    "sklearn",
-    "sklearn.default",
-    "ikpls",
-    "ikpls.default",
-    "R.kernelpls",
-    "R.simpls",
-    "octave.plsregress",
+    *("pls4all", "pls4all.simpls", "pls4all.sklearn"),
+    *("sklearn", "sklearn.default", "ikpls", "ikpls.default"),
+    *("R.kernelpls", "R.simpls", "octave.plsregress"),
 )
 MARGIN = 2.0  # a band reaches this factor beyond the smallest and the largest difference on the shipped sizes
 _SCALES = "It scales the columns to unit variance by default; the method only centers them."
