@@ -57,7 +57,6 @@ class MetricInfo:
 
     @property
     def built_in(self) -> bool:
-        """Whether it is one of this package's, which no user's metric can replace."""
         return isinstance(self.implementation, str)
 
     @property
@@ -77,295 +76,154 @@ _ALPHAS = Param("alphas", "levels", ())
 _CUT = Param("k", "int", None, low=1)
 _MODE = Param("mode", "choice", "difference", choices=("difference", "ratio"))
 
-_LOWER = False
-_HIGHER = True
+
+def _metric(names: str, label: str, summary: str, tasks: frozenset[Task], *params: Param, **facts: Any) -> MetricInfo:
+    """The first of the names is the metric's own, the others are aliases; its function is in the module of its task."""
+    name, *aliases = names.split()
+    module = "regression" if tasks <= _POINT else "ranking" if tasks <= _RANKING else "classification"
+    facts = {"label": label, "needs": ("groups",) if module == "ranking" else (), **facts}
+    where = f"{module}:{facts.pop('function', name)}"
+    return MetricInfo(name, summary, tasks=tasks, implementation=where, params=params, aliases=tuple(aliases), **facts)
+
+
+def _loss(*about: Any, **facts: Any) -> MetricInfo:
+    """Best at 0, and any value above is possible."""
+    return _metric(*about, **{"higher_is_better": False, "low": 0.0, "resolution": "continuous", **facts})
+
+
+def _score(*about: Any, **facts: Any) -> MetricInfo:
+    """Best at 1, and never below 0."""
+    return _metric(*about, **{"higher_is_better": True, "low": 0.0, "high": 1.0, **facts})
+
+
+def _gap(*about: Any) -> MetricInfo:
+    """Between groups: best at 0, or at 1 where it is a ratio."""
+    facts = {"high": 1.0, "resolution": "unknown", "needs": ("sensitive",), "reversed_by": ("mode", "ratio")}
+    return _loss(*about, _BINARY, _THRESHOLD, _MODE, constant_is_best=True, **facts)
+
 
 _BUILTIN = (
-    MetricInfo(
-        "rmse",
-        "root mean squared error, averaged over outputs",
-        _LOWER,
-        _POINT,
-        "regression:rmse",
-        aliases=("root_mean_squared_error",),
-        label="RMSE",
-        low=0.0,
-        resolution="continuous",
-    ),
-    MetricInfo(
-        "mae",
-        "mean absolute error, averaged over outputs",
-        _LOWER,
-        _POINT,
-        "regression:mae",
-        aliases=("mean_absolute_error",),
-        label="MAE",
-        low=0.0,
-        resolution="continuous",
-    ),
-    MetricInfo(
-        "r2",
+    _loss("rmse root_mean_squared_error", "RMSE", "root mean squared error, averaged over outputs", _POINT),
+    _loss("mae mean_absolute_error", "MAE", "mean absolute error, averaged over outputs", _POINT),
+    _score(
+        "r2 rsquared r_squared",
+        "R²",
         "coefficient of determination; constant labels give 0, or 1 if predicted exactly",
-        _HIGHER,
         _POINT,
-        "regression:r2",
-        aliases=("rsquared", "r_squared"),
-        label="R²",
-        high=1.0,
+        low=None,
         resolution="continuous",
     ),
-    MetricInfo(
-        "mape",
+    _loss(
+        "mape mean_absolute_percentage_error",
+        "MAPE",
         "mean absolute percentage error, in percent; a label of 0 is refused unless epsilon is given",
-        _LOWER,
         _POINT,
-        "regression:mape",
-        params=(Param("epsilon", "float", None, low=0.0),),
-        aliases=("mean_absolute_percentage_error",),
-        label="MAPE",
-        low=0.0,
-        resolution="continuous",
+        Param("epsilon", "float", None, low=0.0),
     ),
-    MetricInfo(
-        "rmsle",
-        "root mean squared error of log(1 + x)",
-        _LOWER,
-        _POINT,
-        "regression:rmsle",
-        aliases=("root_mean_squared_log_error",),
-        label="RMSLE",
-        low=0.0,
-        resolution="continuous",
+    _loss("rmsle root_mean_squared_log_error", "RMSLE", "root mean squared error of log(1 + x)", _POINT),
+    _loss("median_ae median_absolute_error", "Median AE", "median absolute error", _POINT, resolution="unknown"),
+    _loss(
+        "pinball pinball_loss quantile_loss", "Pinball loss", "quantile loss, averaged over the levels", _POINT, _ALPHAS
     ),
-    MetricInfo(
-        "median_ae",
-        "median absolute error",
-        _LOWER,
-        _POINT,
-        "regression:median_ae",
-        aliases=("median_absolute_error",),
-        label="Median AE",
-        low=0.0,
-    ),
-    MetricInfo(
-        "pinball",
-        "quantile loss, averaged over the levels",
-        _LOWER,
-        _POINT,
-        "regression:pinball",
-        params=(_ALPHAS,),
-        aliases=("pinball_loss", "quantile_loss"),
-        label="Pinball loss",
-        low=0.0,
-        resolution="continuous",
-    ),
-    MetricInfo(
+    _loss(
         "crps",
+        "CRPS",
         "continuous ranked probability score of predicted quantiles: twice their mean pinball loss",
-        _LOWER,
         _QUANTILE,
-        "regression:crps",
-        params=(_ALPHAS,),
-        label="CRPS",
-        low=0.0,
-        resolution="continuous",
+        _ALPHAS,
     ),
-    MetricInfo(
-        "logloss",
+    _loss(
+        "logloss log_loss binary_logloss",
+        "Log loss",
         "negative log likelihood of the class, probabilities clipped at 1e-15",
-        _LOWER,
         _BINARY,
-        "classification:logloss",
-        aliases=("log_loss", "binary_logloss"),
-        label="Log loss",
-        low=0.0,
-        resolution="continuous",
     ),
-    MetricInfo(
-        "accuracy",
+    _score(
+        "accuracy multi_accuracy multiclass_accuracy",
+        "Accuracy",
         "share of correct classes: p >= threshold, or the first most probable class",
-        _HIGHER,
         _BINARY | _MULTICLASS,
-        "classification:accuracy",
-        params=(_THRESHOLD,),
-        aliases=("multi_accuracy", "multiclass_accuracy"),
-        label="Accuracy",
-        low=0.0,
-        high=1.0,
+        _THRESHOLD,
         resolution="rows",
     ),
-    MetricInfo(
-        "auc_roc",
-        "area under the ROC curve; ties count half, one class alone gives 0.5",
-        _HIGHER,
-        _BINARY,
-        "classification:auc_roc",
-        aliases=("auc", "roc_auc"),
-        label="AUC",
-        low=0.0,
-        high=1.0,
+    _score(
+        "auc_roc auc roc_auc", "AUC", "area under the ROC curve; ties count half, one class alone gives 0.5", _BINARY
     ),
-    MetricInfo(
-        "f1",
-        "harmonic mean of precision and recall at p >= threshold",
-        _HIGHER,
-        _BINARY,
-        "classification:f1",
-        params=(_THRESHOLD,),
-        aliases=("f1_score",),
-        label="F1",
-        low=0.0,
-        high=1.0,
+    _score("f1 f1_score", "F1", "harmonic mean of precision and recall at p >= threshold", _BINARY, _THRESHOLD),
+    _score(
+        "average_precision ap", "Average precision", "precision averaged over recall, without interpolation", _BINARY
     ),
-    MetricInfo(
-        "average_precision",
-        "precision averaged over recall, without interpolation",
-        _HIGHER,
-        _BINARY,
-        "classification:average_precision",
-        aliases=("ap",),
-        label="Average precision",
-        low=0.0,
-        high=1.0,
-    ),
-    MetricInfo(
-        "matthews",
+    _score(
+        "matthews mcc matthews_corrcoef",
+        "MCC",
         "Matthews correlation of classes at p >= threshold",
-        _HIGHER,
         _BINARY,
-        "classification:matthews",
-        params=(_THRESHOLD,),
-        aliases=("mcc", "matthews_corrcoef"),
-        label="MCC",
+        _THRESHOLD,
         low=-1.0,
-        high=1.0,
     ),
-    MetricInfo(
-        "brier",
-        "mean squared error of the probability",
-        _LOWER,
-        _BINARY,
-        "classification:brier",
-        aliases=("brier_score",),
-        label="Brier",
-        low=0.0,
-        high=1.0,
-        resolution="continuous",
-    ),
-    MetricInfo(
-        "ece",
+    _loss("brier brier_score", "Brier", "mean squared error of the probability", _BINARY, high=1.0),
+    _loss(
+        "ece expected_calibration_error",
+        "ECE",
         "expected calibration error over equal-width bins",
-        _LOWER,
         _BINARY,
-        "classification:ece",
-        params=(Param("n_bins", "int", 10, low=1, high=1_000_000),),
-        aliases=("expected_calibration_error",),
-        label="ECE",
-        low=0.0,
+        Param("n_bins", "int", 10, low=1, high=1_000_000),
         high=1.0,
-        resolution="continuous",
         constant_is_best=True,
     ),
-    MetricInfo(
-        "mlogloss",
+    _loss(
+        "mlogloss multi_logloss multiclass_logloss",
+        "Log loss",
         "negative log likelihood of the class, probabilities clipped at 1e-15",
-        _LOWER,
         _MULTICLASS,
-        "classification:mlogloss",
-        aliases=("multi_logloss", "multiclass_logloss"),
-        label="Log loss",
-        low=0.0,
-        resolution="continuous",
     ),
-    MetricInfo(
-        "macro_f1",
+    _score(
+        "macro_f1 f1_macro",
+        "Macro F1",
         "F1 of each class that occurs among labels or predictions, averaged",
-        _HIGHER,
         _MULTICLASS,
-        "classification:macro_f1",
-        aliases=("f1_macro",),
-        label="Macro F1",
-        low=0.0,
-        high=1.0,
     ),
-    MetricInfo(
-        "top_k_accuracy",
+    _score(
+        "top_k_accuracy top_k",
+        "Top-k accuracy",
         "share of rows whose class is among the k most probable",
-        _HIGHER,
         _MULTICLASS,
-        "classification:top_k_accuracy",
-        params=(Param("k", "int", 2, low=1),),
-        aliases=("top_k",),
-        label="Top-k accuracy",
-        low=0.0,
-        high=1.0,
+        Param("k", "int", 2, low=1),
         resolution="rows",
     ),
-    MetricInfo(
+    _score(
         "ndcg",
+        "NDCG",
         "normalized discounted cumulative gain at rank k, ties averaged",
-        _HIGHER,
         _RANKING,
-        "ranking:ndcg",
-        params=(_CUT, Param("gain", "choice", "exp", choices=("exp", "linear"))),
-        needs=("groups",),
-        label="NDCG",
-        low=0.0,
-        high=1.0,
+        _CUT,
+        Param("gain", "choice", "exp", choices=("exp", "linear")),
     ),
-    MetricInfo(
-        "map",
+    _score(
+        "map mean_average_precision",
+        "MAP",
         "mean average precision at rank k, ties averaged",
-        _HIGHER,
         _RANKING,
-        "ranking:mean_average_precision",
-        params=(_CUT, Param("divisor", "choice", "min", choices=("min", "all"))),
-        aliases=("mean_average_precision",),
-        needs=("groups",),
-        label="MAP",
-        low=0.0,
-        high=1.0,
+        _CUT,
+        Param("divisor", "choice", "min", choices=("min", "all")),
+        function="mean_average_precision",
     ),
-    MetricInfo(
-        "mrr",
+    _score(
+        "mrr mean_reciprocal_rank",
+        "MRR",
         "mean reciprocal rank of the first relevant row, ties averaged",
-        _HIGHER,
         _RANKING,
-        "ranking:mrr",
-        params=(_CUT,),
-        aliases=("mean_reciprocal_rank",),
-        needs=("groups",),
-        label="MRR",
-        low=0.0,
-        high=1.0,
+        _CUT,
     ),
-    MetricInfo(
+    _gap(
         "demographic_parity",
+        "Demographic parity",
         "largest minus smallest selection rate between groups (or their ratio)",
-        _LOWER,
-        _BINARY,
-        "classification:demographic_parity",
-        params=(_THRESHOLD, _MODE),
-        needs=("sensitive",),
-        reversed_by=("mode", "ratio"),
-        label="Demographic parity",
-        low=0.0,
-        high=1.0,
-        constant_is_best=True,
     ),
-    MetricInfo(
+    _gap(
         "equalized_odds",
+        "Equalized odds",
         "the larger gap between groups of true and false positive rates (or the smaller ratio)",
-        _LOWER,
-        _BINARY,
-        "classification:equalized_odds",
-        params=(_THRESHOLD, _MODE),
-        needs=("sensitive",),
-        reversed_by=("mode", "ratio"),
-        label="Equalized odds",
-        low=0.0,
-        high=1.0,
-        constant_is_best=True,
     ),
 )
 
@@ -405,7 +263,6 @@ OF_MACHINE = tuple(
 
 
 def as_task(task: Task | str) -> Task:
-    """A task by itself or by its name."""
     try:
         return Task(task)
     except ValueError:
@@ -416,8 +273,3 @@ def resolve(name: str) -> MetricInfo | None:
     """The declaration behind a name or an alias."""
     info = METRICS.get(name)
     return info or next((each for each in METRICS.values() if name in each.aliases), None)
-
-
-def all_names() -> list[str]:
-    """Every name and alias, for suggestions."""
-    return [name for info in METRICS.values() for name in (info.name, *info.aliases)]

@@ -1,15 +1,13 @@
-"""Two classes: scores of one column, labels 0 and 1."""
+"""Classes: one column of scores for two of them, or a column of probabilities for each; calibration and fairness."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.metrics.catalog import MetricWarning
 from boosters_eval.metrics.metric import get
 from boosters_eval.metrics.rows import BLOCK, blocks, prepare
 
@@ -23,16 +21,13 @@ EPSILON = 1e-15  # the RFC's clip, in float64 whatever comes in
 
 
 def targets(rows: Rows) -> Array:
-    """Labels that are all 0 or 1."""
     values = rows.single("labels")
     rows.require("labels", lambda v: (v == 0) | (v == 1), "0 or 1")
     return values
 
 
 def positives(rows: Rows) -> Flags:
-    """Which labels are 1."""
-    flags: Flags = targets(rows) == 1
-    return flags
+    return np.asarray(targets(rows) == 1)
 
 
 def scores(rows: Rows) -> Array:
@@ -43,7 +38,6 @@ def scores(rows: Rows) -> Array:
 
 
 def probabilities(rows: Rows) -> Array:
-    """Predictions from 0 to 1."""
     values = rows.single("predictions")
     rows.require("predictions", lambda v: (v >= 0) & (v <= 1), "probabilities from 0 to 1")
     return values
@@ -91,12 +85,6 @@ def logloss(rows: Rows) -> float:
     return rows.mean(term)
 
 
-def accuracy_at(rows: Rows, threshold: float) -> float:
-    """Share of rows on the right side of the threshold."""
-    tp, fp, fn, tn = confusion(rows, threshold)
-    return (tp + tn) / (tp + tn + fp + fn)
-
-
 def f1(rows: Rows, threshold: float) -> float:
     """Harmonic mean of precision and recall; 0 where nothing is or is called positive."""
     tp, fp, fn, _ = confusion(rows, threshold)
@@ -114,13 +102,13 @@ def auc_roc(rows: Rows) -> float:
     """The chance that a positive row scores above a negative one, ties counted half."""
     p, y = scores(rows), positives(rows)
     if y.all() or not y.any():
-        warnings.warn(
-            f"The metric '{rows.metric}' is undefined where all labels are {int(y[0])}; it is set to 0.5.",
-            MetricWarning,
-            stacklevel=2,
-        )
+        rows.warn(f"is undefined where all labels are {int(y[0])}; it is set to 0.5.")
         return 0.5
-    return _pairs(p, y) if rows.weights is None else _weighted_pairs(p, y, rows.weights)
+    if rows.weights is None:
+        return _pairs(p, y)
+    positive, negative = _by_score(p, y, rows.weights)
+    beaten = np.cumsum(negative) - negative / 2
+    return float((positive * beaten).sum() / (positive.sum() * negative.sum()))
 
 
 def _pairs(p: Array, y: Flags) -> float:
@@ -132,12 +120,6 @@ def _pairs(p: Array, y: Flags) -> float:
     if tied.any():
         twice -= int((np.searchsorted(above, below[tied], side="right") - left[tied]).sum())
     return twice / (2 * len(above) * len(below))
-
-
-def _weighted_pairs(p: Array, y: Flags, weights: Floats) -> float:
-    positive, negative = _by_score(p, y, weights)
-    beaten = np.cumsum(negative) - negative / 2
-    return float((positive * beaten).sum() / (positive.sum() * negative.sum()))
 
 
 def _by_score(p: Array, y: Flags, weights: Floats | None) -> tuple[Floats, Floats]:
@@ -155,11 +137,7 @@ def average_precision(rows: Rows) -> float:
     """Precision at each distinct score, weighted by the recall gained there."""
     p, y = scores(rows), positives(rows)
     if not y.any():
-        warnings.warn(
-            f"The metric '{rows.metric}' is undefined without a positive label; it is set to 0.",
-            MetricWarning,
-            stacklevel=2,
-        )
+        rows.warn("is undefined without a positive label; it is set to 0.")
         return 0.0
     positive, negative = (each[::-1] for each in _by_score(p, y, rows.weights))
     hits = np.cumsum(positive)
@@ -238,12 +216,7 @@ def _rates(rows: Rows, chosen: Flags, among: Flags | None = None) -> Floats:
     every, some = (np.bincount(codes, each, minlength=len(names)) for each in (w, w * chosen))
     empty = every == 0
     if empty.any():
-        warnings.warn(
-            f"The metric '{rows.metric}' takes a rate of 0 for the group '{names[int(empty.argmax())]}', "
-            "which has no rows of one class.",
-            MetricWarning,
-            stacklevel=2,
-        )
+        rows.warn(f"takes a rate of 0 for the group '{names[int(empty.argmax())]}', which has no rows of one class.")
     return np.divide(some, every, out=np.zeros(len(names)), where=~empty)
 
 
@@ -272,7 +245,6 @@ _SUM_TOLERANCE = 1e-3  # half-precision probabilities still add up to 1 within t
 
 
 def _classes(rows: Rows) -> NDArray[np.intp]:
-    """The labels as column numbers."""
     labels, shape = rows.single("labels"), rows.predictions.shape
     if len(shape) != 2:
         rows.refuse("predictions", "of one column for each class", f"the shape {shape}")
@@ -318,7 +290,8 @@ def _refuse_distribution(rows: Rows) -> None:
 def accuracy(rows: Rows, threshold: float) -> float:
     """Share of correct classes: by the threshold for one column, by the first largest of several."""
     if rows.predictions.ndim == 1:
-        return accuracy_at(rows, threshold)
+        tp, fp, fn, tn = confusion(rows, threshold)
+        return (tp + tn) / (tp + tn + fp + fn)
     if threshold != 0.5:
         rows.refuse("predictions", "of one column where a 'threshold' is given", f"the shape {rows.predictions.shape}")
     y = _classes(rows)
@@ -336,8 +309,7 @@ def top_k_accuracy(rows: Rows, k: int) -> float:
         part, classes = p[block], y[block, None]
         own = np.take_along_axis(part, classes, axis=1)
         ahead = (part > own) | ((part == own) & (columns < classes))
-        found: Floats = np.less(np.count_nonzero(ahead, axis=1), k).astype(np.float64)
-        return found
+        return np.asarray(np.count_nonzero(ahead, axis=1) < k, dtype=np.float64)
 
     return rows.mean(term)
 

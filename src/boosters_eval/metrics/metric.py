@@ -17,7 +17,6 @@ from boosters_eval.metrics.catalog import (
     RESOURCES,
     SECONDARY,
     MetricInfo,
-    all_names,
     as_task,
     resolve,
 )
@@ -41,12 +40,10 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The name without parameters."""
         return self.info.name
 
     @property
     def tasks(self) -> frozenset[Task]:
-        """The tasks it fits."""
         return self.info.tasks
 
     @property
@@ -56,7 +53,6 @@ class Metric:
 
     @property
     def direction(self) -> Direction:
-        """The direction in the words of result files."""
         return "higher_better" if self.higher_is_better else "lower_better"
 
     @property
@@ -71,7 +67,6 @@ class Metric:
 
     @property
     def resolution(self) -> Resolution:
-        """What its scores can resolve."""
         return self.info.resolution
 
     @property
@@ -106,9 +101,9 @@ class Metric:
         self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
     ) -> list[float]:
         """The score of each output, or of each quantile level; of one element for all other metrics."""
-        evaluate = import_module("boosters_eval.metrics.rows").evaluate
-        values: list[float] = evaluate(self, predictions, labels, weights, groups, sensitive)
-        return values
+        from boosters_eval.metrics.rows import evaluate  # noqa: PLC0415 (numpy is for computing, not for naming)
+
+        return evaluate(self, predictions, labels, weights, groups, sensitive)
 
 
 def get(name: str | Metric = "rmse", **params: Any) -> Metric:
@@ -121,7 +116,8 @@ def get(name: str | Metric = "rmse", **params: Any) -> Metric:
     bare, at, rest = name.strip().partition("@")
     info = resolve(bare)
     if info is None:
-        raise UnknownNameError("metric", bare, all_names())
+        names = [each for known in METRICS.values() for each in (known.name, *known.aliases)]
+        raise UnknownNameError("metric", bare, names)
     given = _parse(info, rest.split(",")) if at else {}
     for key, value in params.items():
         _declared(info, key)
@@ -251,12 +247,11 @@ def _parse(info: MetricInfo, items: list[str]) -> dict[str, Any]:
 
 
 def _declared(info: MetricInfo, key: str) -> Param:
-    for param in info.params:
-        if param.name == key:
-            return param
-    names = [param.name for param in info.params]
-    known = f" It takes {', '.join(names)}." if names else " It takes none."
-    raise ConfigError(f"The metric '{info.name}' has no parameter '{key}'.{suggest(key, names)}{known}")
+    params = {param.name: param for param in info.params}
+    if key in params:
+        return params[key]
+    known = f" It takes {', '.join(params) or 'none'}."
+    raise ConfigError(f"The metric '{info.name}' has no parameter '{key}'.{suggest(key, params)}{known}")
 
 
 def _number(text: str) -> float | int | str:
@@ -270,7 +265,6 @@ def _number(text: str) -> float | int | str:
 
 
 def _checked(info: MetricInfo, param: Param, value: Any) -> Value:
-    """The value in its own type, or the one sentence."""
     if value is None and param.default is None:
         return None
     checked: Value = None
@@ -376,11 +370,12 @@ def compute_metrics(
     """
     task, extra = as_task(task), tuple(metrics)
     wanted = task_metrics(task, extra, sensitive=sensitive is not None)
-    prepare = import_module("boosters_eval.metrics.rows")
-    y_pred = prepare.as_array("y_pred", y_pred)
+    from boosters_eval.metrics.rows import as_array, check_classes, quantile_columns  # noqa: PLC0415 (as above)
+
+    y_pred = as_array("y_pred", y_pred)
     if task is Task.MULTICLASS:
-        prepare.check_classes(y_pred, n_classes)
-    pick = prepare.quantile_columns(y_pred, tuple(quantiles)) if task is Task.QUANTILE else None
+        check_classes(y_pred, n_classes)
+    pick = quantile_columns(y_pred, tuple(quantiles)) if task is Task.QUANTILE else None
     optional = set(SECONDARY[task]) - {get(spec).spec for spec in extra}
     scores = {}
     for metric in wanted:

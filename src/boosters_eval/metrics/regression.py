@@ -58,17 +58,14 @@ def _root_mean_square(rows: Rows, a: Array, b: Array) -> float:
 
 
 def rmse(rows: Rows) -> list[float]:
-    """Root mean squared error of each output."""
     return [_root_mean_square(rows, p, y) for p, y in _outputs(rows)]
 
 
 def _absolute(p: Array, y: Array, block: slice) -> Floats:
-    d = _difference(p, y, block)
-    return np.abs(d, out=d)
+    return np.abs(_difference(p, y, block))
 
 
 def mae(rows: Rows) -> list[float]:
-    """Mean absolute error of each output."""
     return [rows.mean(partial(_absolute, p, y)) for p, y in _outputs(rows)]
 
 
@@ -102,7 +99,6 @@ def _r2(rows: Rows, p: Array, y: Array) -> float:
 
 
 def r2(rows: Rows) -> list[float]:
-    """Coefficient of determination of each output."""
     return [_r2(rows, p, y) for p, y in _outputs(rows)]
 
 
@@ -137,7 +133,8 @@ def _median(values: Floats, weights: Floats | None) -> float:
     return float(values[order[low]] / 2 + values[order[min(high, len(values) - 1)]] / 2)
 
 
-def _pinball(rows: Rows, alphas: tuple[float, ...]) -> list[float]:
+def pinball(rows: Rows, alphas: tuple[float, ...]) -> list[float]:
+    """Quantile loss of each level; one column without a level is the median."""
     p, y = rows.predictions, rows.single("labels")
     columns = [p] if p.ndim == 1 else [p[:, k] for k in range(p.shape[1])]
     levels = alphas or ((0.5,) if len(columns) == 1 else ())
@@ -153,11 +150,6 @@ def _pinball(rows: Rows, alphas: tuple[float, ...]) -> list[float]:
     return [rows.mean(partial(term, column, alpha)) for column, alpha in zip(columns, levels, strict=True)]
 
 
-def pinball(rows: Rows, alphas: tuple[float, ...]) -> list[float]:
-    """Quantile loss of each level; one column without a level is the median."""
-    return _pinball(rows, alphas)
-
-
 def crps(rows: Rows, alphas: tuple[float, ...]) -> list[float]:
     """Each level's share of the score: an integral over levels, taken as the mean over those predicted."""
-    return [2.0 * value for value in _pinball(rows, alphas)]
+    return [2.0 * value for value in pinball(rows, alphas)]

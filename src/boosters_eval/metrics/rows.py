@@ -1,9 +1,13 @@
-"""Input of any kind as arrays, checked: what is refused names the argument, the row and the value."""
+"""Input of any kind as checked arrays, and what a metric makes of it: finite numbers, or one sentence.
+
+A sentence names the argument, the row and the value.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from boosters_eval.core.errors import MetricInputError
+from boosters_eval.metrics.catalog import MetricWarning
 from boosters_eval.metrics.metric import Metric, get
 
 if TYPE_CHECKING:
@@ -27,16 +32,7 @@ BLOCK = 2**15  # rows whose temporaries stay in the processor's cache
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Consecutive slices over n rows."""
     return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
-
-
-def total(parts: list[float]) -> float:
-    """The correctly rounded sum of the blocks' sums; not finite if one of them is not."""
-    try:
-        return math.fsum(parts)
-    except (OverflowError, ValueError):
-        return math.nan
 
 
 def as_array(argument: str, value: Any, metric: str = "metrics") -> Array:
@@ -68,7 +64,7 @@ def as_ids(argument: str, value: Any, metric: str, n: int) -> Array:
 
 
 def _missing(label: Any) -> bool:
-    """None, NaN, NaT, and pandas' NA, which has no truth value."""
+    """Whether it is None, NaN, NaT, or pandas' NA, which has no truth value."""
     try:
         return label is None or bool(label != label)  # noqa: PLR0124 (NaN differs from itself)
     except TypeError:
@@ -120,13 +116,7 @@ class Rows:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return len(self.predictions)
-
-    @property
-    def weight(self) -> float:
-        """The sum of the weights."""
-        return float(self.n) if self.weights is None else float(self.weights.sum())
 
     def normalized(self) -> Rows:
         """Normalized alike for every built-in metric: equal weights are dropped, extreme ones scaled to near 1."""
@@ -141,8 +131,11 @@ class Rows:
         return replace(self, weights=np.ldexp(self.weights, -math.frexp(largest)[1]))
 
     def refuse(self, argument: str, must: str, got: str) -> NoReturn:
-        """Stop with the one sentence."""
         _refuse(self.metric, argument, must, got)
+
+    def warn(self, text: str) -> None:
+        """Say that a score had to be defined by convention."""
+        warnings.warn(f"The metric '{self.metric}' {text}", MetricWarning, stacklevel=3)
 
     def require(self, argument: str, holds: Callable[[Array], Flags], must: str) -> None:
         """Refuse the first value of an argument for which `holds` is false."""
@@ -190,19 +183,18 @@ class Rows:
             if self.weights is not None:
                 values *= self.weights[block]
             parts.append(float(values.sum()))
-        return total(parts) / self.weight
+        weight = self.n if self.weights is None else float(self.weights.sum())
+        try:
+            return math.fsum(parts) / weight
+        except (OverflowError, ValueError):
+            return math.nan
 
     def keep(self, mask: Flags) -> Rows:
         """Some of the rows, remembering their numbers."""
-        return replace(
-            self,
-            predictions=self.predictions[mask],
-            labels=self.labels[mask],
-            weights=None if self.weights is None else self.weights[mask],
-            groups=None if self.groups is None else self.groups[mask],
-            sensitive=None if self.sensitive is None else self.sensitive[mask],
-            numbers=np.flatnonzero(mask),
-        )
+        parts = ("predictions", "labels", "weights", "groups", "sensitive")
+        given = {part: getattr(self, part) for part in parts}
+        kept: dict[str, Any] = {part: None if array is None else array[mask] for part, array in given.items()}
+        return replace(self, numbers=np.flatnonzero(mask), **kept)
 
 
 def prepare(metric: str, predictions: Any, labels: Any, weights: Any, groups: Any, sensitive: Any) -> Rows:
@@ -237,11 +229,7 @@ def _weighted(rows: Rows, weights: Array) -> Rows:
     return rows.keep(w > 0)
 
 
-__all__ = ["as_array", "check_classes", "evaluate", "quantile_columns"]
-
-
 def evaluate(metric: Metric, predictions: Any, labels: Any, weights: Any, groups: Any, sensitive: Any) -> list[float]:
-    """The metric's value for each output."""
     given = {"groups": groups, "sensitive": sensitive}
     for name in metric.info.needs:
         if given[name] is None:
@@ -276,20 +264,12 @@ def _call_user(metric: Metric, fn: Callable[..., Any], rows: Rows) -> float:
     return float(array.item())
 
 
-def _copy(array: Any) -> Any:
-    return None if array is None else np.array(array)
-
-
 def _arguments(metric: Metric, fn: Callable[..., Any], rows: Rows) -> tuple[list[Any], dict[str, Any]]:
     """What the signature asks for: up to three arrays by position, weights, groups and sensitive also by name."""
     # Copies: a function that sorts or scales its arguments in place must not change what the next metric sees.
-    arrays = [_copy(rows.predictions), _copy(rows.labels), _copy(rows.weights)]
-    named = {
-        "weights": arrays[2],
-        "sample_weight": arrays[2],
-        "groups": _copy(rows.groups),
-        "sensitive": _copy(rows.sensitive),
-    }
+    given = (rows.predictions, rows.labels, rows.weights, rows.groups, rows.sensitive)
+    *arrays, groups, sensitive = (None if array is None else np.array(array) for array in given)
+    named = {"weights": arrays[2], "sample_weight": arrays[2], "groups": groups, "sensitive": sensitive}
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):  # some builtins have none

@@ -44,34 +44,17 @@ def trivial_scores(
         return found
     y, counted = train
     counted = None if counted is None or not counted.any() else counted
+    about: Any = {"groups": groups, "sensitive": sensitive, "quantiles": quantiles, "metrics": metrics}
     for rule, predictions in _predictions(task, y, counted, len(y_valid), n_classes, quantiles, groups).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scores = compute_metrics(
-                task,
-                y_valid,
-                predictions,
-                n_classes,
-                weights,
-                groups=groups,
-                sensitive=sensitive,
-                quantiles=quantiles,
-                metrics=metrics,
-                skip_undefined=True,
-            )
-        kept = {name: _short(value) for name, value in scores.items() if math.isfinite(value) and _tells(name)}
+            scores = compute_metrics(task, y_valid, predictions, n_classes, weights, **about, skip_undefined=True)
+        known = {name: find(name) for name in scores}
+        telling = [name for name, metric in known.items() if metric is None or not metric.info.constant_is_best]
+        kept = {name: float(f"{scores[name]:.{_DIGITS}g}") for name in telling if math.isfinite(scores[name])}
         if kept:
             found[rule] = kept
     return found
-
-
-def _tells(metric: str) -> bool:
-    known = find(metric)
-    return known is None or not known.info.constant_is_best
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def _predictions(
