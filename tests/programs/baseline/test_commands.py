@@ -84,7 +84,7 @@ def test_no_more_seeds_are_run_than_the_baseline_has(home, recorded, wish, sched
     baseline = make_baseline(run_of(recorded, 0.0))
     prepared, restriction = plan_run(asked("minimal", seeds="auto", max_seeds=wish), baseline)
     assert prepared.growth.rule.schedule == schedule
-    assert restriction.seeds == schedule[0]
+    assert restriction["seeds"] == schedule[0]
 
 
 @pytest.mark.parametrize(

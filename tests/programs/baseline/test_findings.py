@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from boosters_eval.programs.baseline.check import check
-from boosters_eval.programs.baseline.commands import make_rules
+from boosters_eval.programs.baseline.check import check, make_rules
 from boosters_eval.programs.baseline.findings import CheckFindings
 from boosters_eval.programs.baseline.request import CheckRequest, DiffRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline

@@ -126,7 +126,7 @@ def test_a_suite_may_name_builds_which_are_not_installed_if_others_are_asked_for
     assert builds_of(prepare_suite(unbuildable, 1, [toys.old])).keys() == {"toy@1.0"}
     prepared, restriction = plan_run(CheckRequest(suite=named, libraries=(f"new={toys.new}",)))
     assert builds_of(prepared).keys() == {"new"}
-    assert restriction.only_libraries == ("new",)
+    assert restriction["only_libraries"] == ("new",)
 
 
 def test_a_changed_folder_is_looked_at_again_although_its_label_is_known(tmp_path, monkeypatch):

@@ -13,18 +13,20 @@ from boosters_eval.core.repeat import Repeat
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckRules, Finding, Status
+from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckFindings, CheckRules, Finding, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY, MetricStats
-from boosters_eval.programs.benchmark.comparisons import resolution_of, split_fields
+from boosters_eval.programs.baseline.snapshot import Snapshot, take_baseline
 from boosters_eval.reports.numbers import p_value
-from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, Side, split_ratio
+from boosters_eval.runners.builds.reference import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.programs.baseline.model import BaselineResult
-    from boosters_eval.programs.baseline.snapshot import FaultyCell, Snapshot
+    from boosters_eval.programs.baseline.request import DiffRequest, Judging
+    from boosters_eval.programs.baseline.snapshot import FaultyCell
     from boosters_eval.stats.inference import Design
+    from boosters_eval.stats.observations import Side
     from boosters_eval.stats.significance import Comparison
 
 
@@ -87,12 +89,7 @@ def pair_evidence(
     remark = "" if len(common) == before.n else f"over {len(common)} of the {before.n} recorded seeds"
     before, after = (MetricStats.of({cell: side.per_seed[cell] for cell in common}) for side in (before, after))
     found = Evidence(before, after, higher, remark=remark)
-    if not statistical:
-        return found
-    if before.per_seed == after.per_seed:  # no proof where one row is all that a score can resolve
-        coarse = resolution_of(metric, now.n_valid)
-        return replace(_tested(then, now, found, metric, alpha), remark=remark) if coarse else found
-    return _tested(then, now, found, metric, alpha)
+    return _test(then, now, found, metric, alpha) if statistical else found
 
 
 def _obstacle(then: BaselineResult, now: BaselineResult, common: list[str]) -> str:
@@ -107,30 +104,30 @@ def _obstacle(then: BaselineResult, now: BaselineResult, common: list[str]) -> s
     return ""
 
 
-def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
+def _test(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
-    from boosters_eval.stats.observations import design_of  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.programs.benchmark.comparisons import resolution_of  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.observations import ASSUMED_RATIO, design_of, split_ratio  # noqa: PLC0415
     from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
+    same = evidence.before.per_seed == evidence.after.per_seed
+    if same and not resolution_of(metric, now.n_valid):
+        return evidence  # identical scores prove it, unless one row is all that a score can resolve
     sides = {"then": _observe(then, evidence.before, metric), "now": _observe(now, evidence.after, metric)}
     table = compare_table(sides, metric=metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
     found = table.get("now", "then")
     p = found.p_value
     if p is None or (p > alpha and found.interval is None):
         # Too few cells for any change to be significant: what is beyond tolerance is not merely suspected.
-        return _remarked(evidence, "too few cells for a test: the tolerance alone decides")
-    text = p_value(p)
-    level = "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
-    overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
-    return _remarked(
-        replace(evidence, tested=found, overlap=overlap, design=design_of(sides["then"], "corrected")),
-        (f"p {text}" if text.startswith("<") else f"p = {text}") + level,
-    )
-
-
-def _remarked(evidence: Evidence, remark: str) -> Evidence:
-    return replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
+        remark = "too few cells for a test: the tolerance alone decides"
+    else:
+        overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
+        evidence = replace(evidence, tested=found, overlap=overlap, design=design_of(sides["then"], "corrected"))
+        text = p_value(p)
+        remark = f"p {text}" if text.startswith("<") else f"p = {text}"
+        remark += "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
+    return evidence if same else replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
 
 
 def count_seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None:
@@ -150,6 +147,9 @@ def count_seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None
 
 
 def _observe(record: BaselineResult, stats: MetricStats, metric: str) -> Side:
+    from boosters_eval.programs.benchmark.comparisons import resolution_of, split_fields  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.observations import Observation, Side  # noqa: PLC0415
+
     resolution = resolution_of(metric, record.n_valid)
     return Side(
         (
@@ -195,7 +195,11 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
     rules = rules or CheckRules()
     rules = rules if after.alpha is None else rules.replace(alpha=after.alpha, looks=True)
     check_rules(before, after.pairs, rules)
-    upgrades = _upgrades(before, after)
+    upgrades = {
+        name: (then.version, after.libraries[name].version)
+        for name, then in before.libraries.items()
+        if name in after.libraries and then.version != after.libraries[name].version
+    }
     faulty: dict[tuple[str, str], list[FaultyCell]] = {}
     for cell in after.faulty:
         faulty.setdefault((cell.config, cell.library), []).append(cell)
@@ -245,14 +249,6 @@ def check_rules(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: Check
             raise UnknownNameError("config or primary metric", name, metrics | configs)
 
 
-def _upgrades(before: Snapshot, after: Snapshot) -> dict[str, tuple[str, str]]:
-    return {
-        name: (then.version, after.libraries[name].version)
-        for name, then in before.libraries.items()
-        if name in after.libraries and then.version != after.libraries[name].version
-    }
-
-
 def _counts(library: str, rules: CheckRules, upgrades: dict[str, tuple[str, str]]) -> bool:
     if rules.under_test is not None:
         return library in rules.under_test
@@ -296,17 +292,15 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     if metric not in now.metrics:
         return replace(base, note=f"the run has no {metric}")
     evidence = pair_evidence(then, now, metric, statistical=rules.statistical, alpha=rules.alpha)
+    changed = describe_changed_parameters(then.parameters, now.parameters)
+    remarks = (evidence.obstacle, evidence.remark, changed)
     finding = replace(
         base,
         baseline=evidence.before,
         current=evidence.after,
         change=_relative_change(evidence.before.mean, evidence.after.mean),
         p_value=evidence.p_value,
-        note="; ".join(
-            filter(
-                None, (evidence.obstacle, evidence.remark, describe_changed_parameters(then.parameters, now.parameters))
-            )
-        ),
+        note="; ".join(filter(None, remarks)),
     )
     if evidence.obstacle:
         return replace(finding, status=Status.UNLIKE)
@@ -416,3 +410,22 @@ def _times(before: Snapshot, after: Snapshot) -> list[str]:
         ]
         notes.append(f"{key[0]} {key[1]}: {', '.join(parts)} of the baseline's on this machine; times never fail.")
     return notes
+
+
+def diff_baselines(request: DiffRequest) -> CheckFindings:
+    """Compare two baselines without running anything."""
+    (before, name), (after, _) = take_baseline(request.before, "before"), take_baseline(request.after, "after")
+    sides = Snapshot.of_baseline(before), Snapshot.of_baseline(after)
+    return CheckFindings(check(*sides, make_rules(request), name), request)
+
+
+def make_rules(request: Judging, **more: Any) -> CheckRules:
+    """The rules that a request asks for; a build under test may be named by what it was installed from."""
+    names = ("tolerance", "statistical", "allow_flaky", "fail_on_regression")
+    return CheckRules(
+        **{name: getattr(request, name) for name in names},
+        tolerance_for=dict(request.tolerance_for or {}),
+        under_test=tuple(map(label_of, request.libraries_under_test)) or None,
+        continue_on_error=getattr(request, "continue_on_error", False),
+        **more,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import check_names
-from boosters_eval.programs.baseline.check import check, check_rules
-from boosters_eval.programs.baseline.findings import CheckFindings, CheckRules
+from boosters_eval.programs.baseline.check import check, check_rules, make_rules
+from boosters_eval.programs.baseline.findings import CheckFindings
 from boosters_eval.programs.baseline.model import load_baseline, save_baseline
 from boosters_eval.programs.baseline.request import CheckRequest, Selection
 from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline, take_baseline
@@ -34,34 +34,19 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.engine.cell import Build
-    from boosters_eval.programs.baseline.findings import Check, Finding
+    from boosters_eval.programs.baseline.findings import Check, CheckRules, Finding
     from boosters_eval.programs.baseline.model import Baseline
     from boosters_eval.programs.baseline.request import (
-        DiffRequest,
         FullRequest,
-        Judging,
         QuickRequest,
         RecordRequest,
         ResultsOf,
     )
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.runners.base import Runner
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
-
-
-DEFAULT_SUITE = "full"
-
-
-@dataclass(frozen=True)
-class Restriction:
-    """What the user restricted the run to; None: no restriction."""
-
-    only_libraries: tuple[str, ...] | None = None
-    only_pairs: frozenset[tuple[str, str]] | None = None
-    seeds: int | None = None
 
 
 def default_path(name: str = "baseline") -> Path:
@@ -77,23 +62,28 @@ def count_wanted_seeds(seeds: int | str | None) -> int | None:
 
 def plan_run(
     request: RecordRequest | CheckRequest, baseline: Baseline | None = None, *, recorded_only: bool = False
-) -> tuple[PreparedRun, Restriction]:
-    """The plan, and what of the baseline the user left out on purpose.
+) -> tuple[PreparedRun, dict[str, Any]]:
+    """The plan, and the rules that follow from what of the baseline the user left out on purpose.
 
     With `recorded_only`, the suite's libraries that the baseline was not recorded with are left out.
     """
     check_names(request)
     recorded = baseline.config.suite if baseline else None
-    chosen = _registered(recorded or DEFAULT_SUITE) if request.suite is None else request.suite
+    usual = recorded or "full"
+    if request.suite is None and usual not in SUITES:  # a path in a data file must not choose what is executed
+        raise ConfigError(
+            f"The suite '{usual}' of the baseline is not known here; name it, as in"
+            f" {given('suite', 'path/to/file.py:SUITE')}."
+        )
+    chosen = SUITES[usual] if request.suite is None else request.suite
     suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
     libraries = competing(request.libraries, request.home)
     benchmarks = benchmarks_of(suite, libraries, runners)
     if baseline is not None and recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
-    if baseline is not None and request.libraries is None:
-        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
     if baseline is not None:
-        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or {})))
+        notes = _recorded_builds(baseline) if libraries is None else _unrecorded_builds(baseline, libraries)
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *notes))
     n_seeds, most = count_wanted_seeds(request.seeds), None
     if isinstance(request, CheckRequest) and request.seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -102,11 +92,13 @@ def plan_run(
         benchmarks = replace(benchmarks, default_seeds=len(baseline.config.seeds))  # configs may name their own
     prepared = prepare(benchmarks, request.seeds, request, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
-    return prepared, Restriction(
-        only_libraries=None if libraries is None else tuple(libraries),
-        only_pairs=_pairs(suite) if other else None,
-        seeds=prepared.growth.rule.schedule[0] if prepared.growth else n_seeds,
-    )
+    # All that the suite has, installed or not: what is not installed is missing, not left out.
+    pairs = frozenset((config.name, library) for config in suite.configs for library in config.libraries)
+    return prepared, {
+        "only_libraries": None if libraries is None else tuple(libraries),
+        "only_pairs": pairs if other else None,
+        "seeds": prepared.growth.rule.schedule[0] if prepared.growth else n_seeds,
+    }
 
 
 def _recorded_only(benchmarks: Benchmarks, baseline: Baseline) -> Benchmarks:
@@ -157,16 +149,6 @@ def _named_again(label: str, build: Build) -> str:
     return label if label.startswith(f"{build.library}==") else f"{label}={build.library}==VERSION"
 
 
-def _registered(name: str) -> BenchmarkSuite:
-    """The suite that a baseline names. A path in it is never followed: a data file must not choose what is executed."""
-    if name not in SUITES:
-        raise ConfigError(
-            f"The suite '{name}' of the baseline is not known here; name it, as in"
-            f" {given('suite', 'path/to/file.py:SUITE')}."
-        )
-    return SUITES[name]
-
-
 def _usable_seeds(baseline: Baseline | None) -> int:
     """How many seeds a run can be paired with: those that it adds must be in the baseline too."""
     auto = given("seeds", "auto")
@@ -203,11 +185,6 @@ def _comparison(finding: Finding, rule: SequentialRule) -> Comparison:
     verdict: Verdict = "inconclusive" if not finding.decided else "worse" if finding.fails else "equivalent"
     n = finding.current.n if finding.current else 0
     return Comparison(verdict, "corrected", n, rule.level, finding.tolerance)
-
-
-def _pairs(suite: BenchmarkSuite) -> frozenset[tuple[str, str]]:
-    """All that the suite has, installed or not: what is not installed is missing, not left out."""
-    return frozenset((config.name, library) for config in suite.configs for library in config.libraries)
 
 
 def record_baseline(request: RecordRequest) -> Findings:
@@ -363,7 +340,7 @@ def _prepare(
 ) -> PreparedCheck:
     """The plan, with the rules that it restricts; mistakes in them are told before the run, not after it."""
     prepared, restriction = plan_run(request, baseline, recorded_only=recorded_only)
-    rules = make_rules(request, **asdict(restriction))
+    rules = make_rules(request, **restriction)
     if baseline is None:
         return PreparedCheck(prepared, rules)
     pairs = [(cell.spec.name, cell.target.name) for cell in prepared.plan.cells]
@@ -417,23 +394,4 @@ def _only(results: ResultCollection, libraries: tuple[str, ...] | None) -> Resul
         run_id=results.run_id,
         suite=results.suite,
         metadata=results.metadata,
-    )
-
-
-def diff_baselines(request: DiffRequest) -> CheckFindings:
-    """Compare two baselines without running anything."""
-    (before, name), (after, _) = take_baseline(request.before, "before"), take_baseline(request.after, "after")
-    sides = Snapshot.of_baseline(before), Snapshot.of_baseline(after)
-    return CheckFindings(check(*sides, make_rules(request), name), request)
-
-
-def make_rules(request: Judging, **more: Any) -> CheckRules:
-    """The rules that a request asks for; a build under test may be named by what it was installed from."""
-    names = ("tolerance", "statistical", "allow_flaky", "fail_on_regression")
-    return CheckRules(
-        **{name: getattr(request, name) for name in names},
-        tolerance_for=dict(request.tolerance_for or {}),
-        under_test=tuple(map(label_of, request.libraries_under_test)) or None,
-        continue_on_error=getattr(request, "continue_on_error", False),
-        **more,
     )

@@ -256,7 +256,7 @@ class DiffRequest(Judging, Request):
 
     command: ClassVar = "baseline diff"
     help: ClassVar = "Compare two baselines without running anything.\n\nThe exit codes are those of 'baseline check'."
-    program: ClassVar = "boosters_eval.programs.baseline.commands:diff_baselines"
+    program: ClassVar = "boosters_eval.programs.baseline.check:diff_baselines"
 
     before: Any = parameter(kind=_file_or("Baseline", "A.json"), argument=True, help="The earlier baseline.")
     after: Any = parameter(kind=_file_or("Baseline", "B.json"), argument=True, help="The later baseline.")

@@ -27,16 +27,17 @@ from boosters_eval.programs.baseline.model import (
     digest_mapping,
     load_baseline,
 )
-from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.programs.benchmark.tables.environment import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.runners.result import BenchmarkResult
 
 
+_RESULTS = ("boosters-eval results", "boosters-eval report")  # kinds of files
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a digest
 
@@ -293,15 +294,14 @@ def collect_parameters(result: BenchmarkResult) -> dict[str, Any]:
     return {name: value for name, value in native.items() if value != result.model_seed or value is None}
 
 
-_KINDS = (RESULTS_KIND, REPORT_KIND)
-
-
 def read_baseline(path: Path) -> Baseline:
     """A baseline file, or the baseline of a results file or JSON report, which must be complete for it."""
     text = read_text(path, limit=MAX_RESULTS)
-    raw = load_json(text, str(path)) if any(f'"{kind}"' in text for kind in _KINDS) else None
-    if not isinstance(raw, dict) or raw.get("kind") not in _KINDS:
+    raw = load_json(text, str(path)) if any(f'"{kind}"' in text for kind in _RESULTS) else None
+    if not isinstance(raw, dict) or raw.get("kind") not in _RESULTS:
         return load_baseline(path)
+    from boosters_eval.programs.benchmark.results import ResultCollection  # noqa: PLC0415 (loads scipy)
+
     return make_baseline(ResultCollection.from_json(text, source=str(path)))
 
 
