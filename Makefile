@@ -51,6 +51,9 @@ tests: setup chromium  ## run all tests with coverage, or without it: COVERAGE=
 test-chaos: setup  ## kill processes and damage files at random; CHAOS_SEED repeats it
 	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos
 
+test-deaths: setup  ## kill the workers, the scheduler and the program of a dask cluster
+	@$(BIN)/python -m pytest -m deaths -n 0 tests/cluster tests/cli/test_cluster_cli.py
+
 mutants: setup  ## break 300 rules of the statistics, metrics and verdicts one at a time: a test must notice each
 	@$(BIN)/python scripts/mutants.py
 
@@ -151,4 +154,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-chaos test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

@@ -36,6 +36,11 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_collection_modifyitems(items):
+    """Tests on the dask cluster come first: one process of several then runs them all, and starts the only cluster."""
+    items.sort(key=lambda item: "shared_cluster" not in getattr(item, "fixturenames", ()))
+
+
 def pytest_collection_finish():
     """As in a lane, collecting garbage need not scan what was imported: with all tests that takes a quarter second."""
     gc.freeze()
@@ -152,6 +157,23 @@ def kept_pool():
     EXECUTORS.register("local", KeptPool, replace=True)
     yield
     EXECUTORS.register("local", local, replace=True)
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory):
+    """A dask cluster of real processes, for all tests that run cells on one."""
+    from dask_clusters import Cluster
+
+    running = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def cluster(shared_cluster):
+    """With two workers of one thread, whatever the last test did to it."""
+    shared_cluster.complete()
+    return shared_cluster
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,8 @@ class Cluster:
     def __init__(self, folder, workers=2):
         self.folder = folder
         self.file = folder / "scheduler.json"
+        self.modules = folder / "modules"  # what its workers can import
+        self.modules.mkdir()
         self.workers = []
         self.odd = []  # those of one test alone
         self.scheduler = self._start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
@@ -45,7 +47,7 @@ class Cluster:
 
     def _start(self, module, *arguments, **changes):
         command = [sys.executable, "-W", "ignore", "-m", module, "--scheduler-file", str(self.file), *arguments]
-        env = environment(PLUGINS, BOOSTERS_EVAL_CACHE=str(self.folder / "cache"), **changes)
+        env = environment(self.modules, PLUGINS, BOOSTERS_EVAL_CACHE=str(self.folder / "cache"), **changes)
         with (self.folder / "log.txt").open("a") as log:
             return subprocess.Popen([*command, "--no-dashboard"], env=env, stdout=log, stderr=log, cwd=self.folder)
 

@@ -119,11 +119,15 @@ def test_cluster_of_its_own_gives_the_same_numbers_and_says_nothing_else(booster
     assert _numbers(there.stdout) == _numbers(here.stdout)
 
 
-def test_papers_have_the_same_numbers_on_a_cluster(boosters_eval, program, place):
+def on(cluster):
+    return "--executor", "dask", "--address", cluster.address
+
+
+def test_papers_have_the_same_numbers_on_a_cluster(boosters_eval, cluster, place):
     binding = "{library: xgboost, parameters: {n_estimators: 2}}"
     (place / "benchmarks.yaml").write_text(PAPER.replace("BINDING", binding))
     here = boosters_eval(*VALIDATE, "--output", "here")
-    there = program(*VALIDATE, "--output", "there", "--executor", "dask", "--workers", "1", check=here.returncode)
+    there = boosters_eval(*VALIDATE, "--output", "there", *on(cluster), check=here.returncode)
     assert there.stderr == here.stderr == ""
     found = [json.loads((place / folder / "results.json").read_text()) for folder in ("here", "there")]
     values = [results["targets"][0]["values"]["accuracy"] for results in found]
@@ -132,18 +136,18 @@ def test_papers_have_the_same_numbers_on_a_cluster(boosters_eval, program, place
     assert find_run(found[1]["run_id"]).facts(2).executor == "DaskExecutor"
 
 
-def test_functions_of_a_paper_are_refused_on_a_cluster(program, place):
+def test_functions_of_a_paper_are_refused_on_a_cluster(boosters_eval, cluster, place):
     (place / "mine.py").write_text("def score():\n    return {'accuracy': 0.9}\n")
     (place / "benchmarks.yaml").write_text(PAPER.replace("BINDING", "{callable: 'mine:score'}"))
-    done = program(*VALIDATE, "--executor", "dask", "--workers", "1", check=2)
+    done = boosters_eval(*VALIDATE, *on(cluster), check=2)
     assert "cannot run on the nodes of a cluster: it runs in the folder " in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (place / "results" / "results.json").exists()
 
 
-def test_parity_has_the_same_predictions_on_a_cluster(boosters_eval, program, place):
+def test_parity_has_the_same_predictions_on_a_cluster(boosters_eval, cluster, place):
     boosters_eval(*PARITY, "--out-csv", "here.csv", check=0)
-    program(*PARITY, "--out-csv", "there.csv", "--executor", "dask", "--workers", "1", check=0)
+    boosters_eval(*PARITY, "--out-csv", "there.csv", *on(cluster), check=0)
     ((here,), (there,)) = (read_rows(place / name) for name in ("here.csv", "there.csv"))
     assert here.prediction
     assert (here.prediction, here.verdict, here.status) == (there.prediction, there.verdict, there.status)
@@ -156,6 +160,7 @@ def _numbers(text):
     return found
 
 
+@pytest.mark.deaths
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_names_the_command_that_continues_and_leaves_no_process(place, number):
     """Ctrl-C reaches the whole process group, workers included; SIGTERM only the program."""

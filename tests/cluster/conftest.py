@@ -1,30 +1,16 @@
-"""One cluster for all tests of a process; each finds it with two workers of one thread."""
+"""Executors and workloads for the tests on a cluster."""
 
 import sys
 
 import pytest
 
 from boosters_eval import WORKLOADS, DaskExecutor
-from dask_clusters import Cluster
 from processes import PLUGINS
 
 
 @pytest.fixture(scope="session")
-def _cluster(tmp_path_factory):
-    running = Cluster(tmp_path_factory.mktemp("cluster"))
-    yield running
-    running.close()
-
-
-@pytest.fixture
-def cluster(_cluster):
-    _cluster.complete()
-    return _cluster
-
-
-@pytest.fixture(scope="session")
-def _executor(_cluster):
-    with DaskExecutor(address=_cluster.address) as executor:
+def _executor(shared_cluster):
+    with DaskExecutor(address=shared_cluster.address) as executor:
         yield executor
 
 
@@ -46,9 +32,9 @@ def storing(home, monkeypatch):
 
 
 @pytest.fixture
-def loading(home, tmp_path, monkeypatch):
+def loading(home, shared_cluster, monkeypatch):
     """The workload whose cells tell what their lanes have loaded of the user's two modules."""
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(shared_cluster.modules))
     yield from _registered("loading_workload", "Loading", monkeypatch)
 
 

@@ -72,6 +72,7 @@ def test_cell_that_kills_its_node_twice_is_a_failure_of_that_cell(shell, cluster
     assert [outcome.value for outcome in harmless.results] == [1, 1]
 
 
+@pytest.mark.deaths
 def test_scheduler_that_dies_ends_the_run_and_it_is_resumed_here(shell, tmp_path):
     plan = plan_of(shell, {"x": "sleep 0.05; echo $SEED"}, seeds=range(10))
     mortal = Cluster(tmp_path, workers=1)
@@ -102,6 +103,7 @@ execute(plan, DaskExecutor(address=sys.argv[1]))
 """
 
 
+@pytest.mark.deaths
 def test_program_that_is_killed_leaves_no_cell_and_no_lane_behind(cluster, home):
     def there():
         return set().union(*map(children, cluster.workers))
@@ -121,6 +123,7 @@ def test_program_that_is_killed_leaves_no_cell_and_no_lane_behind(cluster, home)
     until(lambda: not alive(left), "the end of its processes")
 
 
+@pytest.mark.deaths
 def test_cluster_without_workers_is_waited_for_and_then_given_up(shell, cluster):
     for worker in list(cluster.workers):
         cluster.kill(worker)
@@ -152,6 +155,7 @@ def hold(client, worker):
     return address
 
 
+@pytest.mark.deaths
 def test_worker_that_dask_holds_back_keeps_no_cell(shell, cluster, monkeypatch):
     monkeypatch.setattr(executor, "_LOOK", 0.2)
     worker = with_an_odd_one(cluster, 1)
@@ -170,6 +174,7 @@ def test_worker_that_dask_holds_back_keeps_no_cell(shell, cluster, monkeypatch):
     assert worker.pid not in again
 
 
+@pytest.mark.deaths
 def test_cluster_that_dask_holds_back_wholly_is_named(shell, cluster, monkeypatch):
     monkeypatch.setattr(executor, "_LOOK", 0.2)
     worker = with_an_odd_one(cluster, 0)
@@ -183,6 +188,7 @@ def test_cluster_that_dask_holds_back_wholly_is_named(shell, cluster, monkeypatc
             execute(plan, dask)
 
 
+@pytest.mark.deaths
 def test_worker_that_cannot_write_is_refused_and_nothing_of_its_place_is_removed(shell, cluster):
     with_an_odd_one(cluster, 0)
     with Client(cluster.address, set_as_default=False) as client:
@@ -196,7 +202,7 @@ def test_worker_that_cannot_write_is_refused_and_nothing_of_its_place_is_removed
     assert cluster.file.exists()
 
 
-@pytest.mark.chaos
+@pytest.mark.deaths
 @pytest.mark.parametrize("seed", range(10))
 def test_all_cells_have_one_outcome_whenever_workers_are_killed(shell, cluster, seed):
     """Each of ten runs of 60 cells loses a worker at a random moment, and another one comes."""

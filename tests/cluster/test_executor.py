@@ -38,19 +38,18 @@ from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.programs.parity.verdicts import BindingStatus
-from dask_clusters import alive, children, until
-from processes import PLUGINS
+from dask_clusters import children, until
 from scripted import Scripted
 from shells import plan_of
 
 ANCESTOR = "p=$PPID; for i in 1 2 3; do p=$(cut -d' ' -f4 /proc/$p/stat); done"  # the pid of the dask worker
 
 
-def with_two_workers(folder, script):
-    """The script, which waits until cells have begun on two workers."""
+def with_workers(count, folder, script):
+    """The script, which waits until cells have begun on so many workers."""
     begun = f"{folder}/begun"
-    both = f"until [ $(ls {begun} | wc -l) -ge 2 ]; do sleep 0.05; done"
-    return f"{ANCESTOR}; mkdir -p {begun}; touch {begun}/$p; {both}; {script}"
+    every = f"until [ $(ls {begun} | wc -l) -ge {count} ]; do sleep 0.05; done"
+    return f"{ANCESTOR}; mkdir -p {begun}; touch {begun}/$p; {every}; {script}"
 
 
 def works_of(plan, **fields):
@@ -78,7 +77,7 @@ def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask, libraries):
 
 def test_cells_share_the_workers_and_lanes_outlive_their_tasks(shell, dask, tmp_path):
     plan = plan_of(shell, {"x": f"{ANCESTOR}; echo $p", "lane": "echo $(cut -d' ' -f4 /proc/$PPID/stat)"})
-    run = execute(plan_of(shell, {"w": with_two_workers(tmp_path, "echo $p")}, seeds=range(6)), dask)
+    run = execute(plan_of(shell, {"w": with_workers(2, tmp_path, "echo $p")}, seeds=range(6)), dask)
     assert len({outcome.value for outcome in run.results}) == 2
     first = {outcome.value for outcome in execute(plan, dask).results if outcome.spec == "lane"}
     second = {outcome.value for outcome in execute(plan, dask).results if outcome.spec == "lane"}
@@ -143,7 +142,7 @@ def other_bash(folder):
     return folder
 
 
-def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shell, cluster, tmp_path, monkeypatch):
+def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shell, cluster, tmp_path):
     path = f"{other_bash(tmp_path / 'bin')}:/usr/bin:/bin"
     with DaskExecutor(address=cluster.address) as dask:
         odd = cluster.add(PATH=path)
@@ -155,8 +154,14 @@ def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shel
         assert f"the plan has bash bash ({ours}), the node bash ({theirs})" in sentence
         assert ours != theirs
         assert odd.pid not in {outcome.value for outcome in run.results}
-        for worker in [worker for worker in cluster.workers if worker is not odd]:
-            cluster.kill(worker)
+
+
+@pytest.mark.deaths
+def test_cluster_of_which_every_worker_has_another_build_is_refused(shell, cluster, tmp_path):
+    cluster.add(PATH=f"{other_bash(tmp_path / 'bin')}:/usr/bin:/bin")
+    for worker in cluster.workers[:-1]:
+        cluster.kill(worker)
+    plan = plan_of(shell, {"x": "echo 1"})
     with (
         DaskExecutor(address=cluster.address) as dask,
         pytest.raises(RunError, match=r"No worker of the cluster can run this plan\. The worker tcp:.* is not used"),
@@ -164,37 +169,40 @@ def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shel
         execute(plan, dask)
 
 
-def test_library_that_one_worker_cannot_load_runs_on_the_others_and_fails_if_there_is_none(shell, cluster):
+def test_library_that_one_worker_cannot_load_runs_on_the_others(shell, cluster, tmp_path):
     odd = cluster.add(BROKEN_SHELL="bash")
-    until(lambda: cluster.size() == 3, "the third worker")
-    plan = plan_of(shell, {"x": f"sleep 0.1; {ANCESTOR}; echo $p"}, targets=("sh", "bash"), seeds=range(30))
+    plan = plan_of(shell, {"x": with_workers(3, tmp_path, "echo $p")}, targets=("bash", "sh"), seeds=range(10))
     with DaskExecutor(address=cluster.address) as dask:
         with pytest.warns(BoostersEvalWarning, match="gets no more cells of bash: bash could not be imported") as told:
             run = execute(plan, dask)
         assert len(told) == 1
-        assert len(run.results) == 60
+        assert len(run.results) == 20
         assert {outcome.target for outcome in run.results if outcome.value == odd.pid} == {"sh"}
-        for worker in [worker for worker in cluster.workers if worker is not odd]:
-            cluster.kill(worker)
+
+
+@pytest.mark.deaths
+def test_library_that_no_worker_can_load_fails(shell, cluster):
+    cluster.add(BROKEN_SHELL="bash")
+    for worker in cluster.workers[:-1]:
+        cluster.kill(worker)
+    plan = plan_of(shell, {"x": "echo 1"}, targets=("sh", "bash"), seeds=range(3))
+    with DaskExecutor(address=cluster.address) as dask:
         run = execute(plan, dask)
     assert {outcome.target for outcome in run.results} == {"sh"}
     assert {failure.error_message for failure in run.failures} == {"bash could not be imported: libshell.so is missing"}
-    assert len(run.failures) == 30
+    assert len(run.failures) == 3
 
 
-def test_module_that_was_edited_between_two_runs_is_loaded_again(loading, cluster, tmp_path):
-    cluster.add(PYTHONPATH=f"{tmp_path}:{PLUGINS}")
-    for worker in cluster.workers[:-1]:
-        cluster.kill(worker)
+def test_module_that_was_edited_between_two_runs_is_loaded_again(loading, cluster):
     spec = loading.LoadingSpec(name="spec", modules=("of_a_lane",))
-    plan = Plan.grid("loading", [spec], ["one"], [Repeat(1)])
-    (tmp_path / "shared_by_lanes.py").write_text("VALUE = 0.0\n")
+    plan = Plan.grid("loading", [spec], ["one"], [Repeat(seed) for seed in range(4)])  # of which each worker has two
+    (cluster.modules / "shared_by_lanes.py").write_text("VALUE = 0.0\n")
     found = []
     with DaskExecutor(address=cluster.address) as dask:
         for value in (1.0, 1000.0):  # files of two sizes: Python tells compiled files apart by second and size
-            (tmp_path / "of_a_lane.py").write_text(f"VALUE = {value}\n")
+            (cluster.modules / "of_a_lane.py").write_text(f"VALUE = {value}\n")
             found += [outcome.values[0] for outcome in dask.run(works_of(plan), lambda *_: None)]
-    assert found == [1.0, 1000.0]
+    assert found == [1.0] * 4 + [1000.0] * 4
 
 
 @pytest.mark.parametrize("raised", [True, False])
@@ -222,6 +230,7 @@ def test_input_whose_way_is_interrupted_is_sent_again(shell, cluster, monkeypatc
     assert max(count for (_, name), count in failed.items() if name == call) > 1
 
 
+@pytest.mark.deaths
 def test_worker_that_is_retired_takes_no_other_with_it(shell, cluster, tmp_path):
     log = tmp_path / "log"
     plan = plan_of(shell, {"x": f"echo $SEED >> {log}; sleep 3; echo 1"}, targets=("sh",), seeds=range(6))
@@ -236,23 +245,22 @@ def test_worker_that_is_retired_takes_no_other_with_it(shell, cluster, tmp_path)
     assert sum(again.values()) - len(again) <= 1  # that of the worker that left
 
 
-def test_workers_that_were_asked_for_are_started_whatever_cluster_is_configured():
-    with dask_config.set({"scheduler-address": "tcp://127.0.0.1:1"}), DaskExecutor(workers=1) as dask:
-        assert dask.jobs == 1
-
-
-def test_workers_that_are_started_here_have_the_devices_of_this_machine(home, dask, monkeypatch):
+def test_workers_that_are_started_here_have_its_devices_whatever_cluster_is_configured(home, dask, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert not dask.local
     training = TrainingConfig(n_estimators=2, device="cuda")
-    with DaskExecutor(workers=1) as here, pytest.raises(UnsupportedError, match="there is no CUDA device here"):
+    configured = dask_config.set({"scheduler-address": "tcp://127.0.0.1:1"})
+    with (
+        configured,
+        DaskExecutor(workers=1) as here,
+        pytest.raises(UnsupportedError, match="there is no CUDA device here"),
+    ):
         compare("iris", "lightgbm", seeds=1, training=training, executor=here)
 
 
 def test_worker_that_joins_late_is_used(shell, cluster):
-    for worker in list(cluster.workers):
+    for worker in cluster.workers[1:]:
         cluster.kill(worker)
-    cluster.add()
     plan = plan_of(shell, {"x": f"sleep 0.2; {ANCESTOR}; echo $p"}, targets=("sh",), seeds=range(1000))
     with DaskExecutor(address=cluster.address) as dask:
         running = dask.run(works_of(plan), lambda *_: None)
@@ -271,7 +279,7 @@ def sleeps(pid):
         return False
 
 
-def test_run_that_is_interrupted_stops_its_cells_and_leaves_only_lanes_which_end_with_their_worker(shell, cluster):
+def test_run_that_is_interrupted_stops_its_cells_and_leaves_only_lanes(shell, cluster):
     plan = plan_of(shell, {"x": "sleep 600"}, targets=("sh",))
     before = set().union(*map(children, cluster.workers))
     begun = []
@@ -289,9 +297,6 @@ def test_run_that_is_interrupted_stops_its_cells_and_leaves_only_lanes_which_end
     started_there = set().union(*map(children, cluster.workers)) - before
     assert started_there
     until(lambda: not any(map(sleeps, started_there)), "the end of the cells")
-    for worker in list(cluster.workers):
-        cluster.kill(worker)
-    until(lambda: not alive(started_there), "the end of all processes")
 
 
 def test_next_program_finds_the_lanes_of_the_one_before(shell, cluster):
@@ -316,7 +321,7 @@ def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(
         "from boosters_eval.cluster import calls as i\ni.identify_host = lambda: 'elsewhere'\n"
     )
     cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
-    plan = plan_of(shell, {"x": with_two_workers(tmp_path, "echo 1")}, seeds=range(4), alone=True)
+    plan = plan_of(shell, {"x": with_workers(2, tmp_path, "echo 1")}, seeds=range(4), alone=True)
     with DaskExecutor(address=cluster.address) as dask:
         run = execute(plan, dask)
     by_repeat = collections.defaultdict(set)
@@ -334,7 +339,7 @@ def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(
 
 def test_each_worker_of_a_machine_has_cpus_of_its_own(shell, dask, tmp_path):
     script = "grep Cpus_allowed: /proc/self/status | cut -f2 | { read x; echo $((16#$x)); }"
-    plan = plan_of(shell, {"x": with_two_workers(tmp_path, script)}, targets=("bash",), seeds=range(8))
+    plan = plan_of(shell, {"x": with_workers(2, tmp_path, script)}, targets=("bash",), seeds=range(8))
     found = collections.Counter(outcome.value for outcome in execute(plan, dask).results)
     cpus = MachineInfo.collect().cpus_available
     assert len(found) == 2 or cpus < 2
