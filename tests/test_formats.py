@@ -123,7 +123,7 @@ def test_journal_of_another_format_is_not_read(tmp_path):
     path = folder.journal_path(1)
     path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
     assert read(path).damage == f"line 1 begins a journal {FOREIGN}"
-    (entry,) = query.runs(home=tmp_path)
+    (entry,) = query.list_runs(home=tmp_path)
     assert (entry.state, entry.fault) == ("unreadable", f"journal.jsonl: {read(path).damage}")
 
 
@@ -131,7 +131,7 @@ def test_journal_of_another_format_is_not_read(tmp_path):
 def test_history_names_the_file_of_another_format(name, tmp_path):
     path = written_run(tmp_path).path / name
     path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
-    (entry,) = query.runs(home=tmp_path)
+    (entry,) = query.list_runs(home=tmp_path)
     assert entry.state == "unreadable"
     assert re.match(rf"{name}: is a (plan|record of a run) of format 99, which", entry.fault)
 

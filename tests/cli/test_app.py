@@ -37,7 +37,7 @@ def test_an_interruption_has_a_word_in_commands_that_have_none_of_their_own(home
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("boosters_eval.programs.history.query.listing", interrupted)
+    monkeypatch.setattr("boosters_eval.programs.history.query.list_changes", interrupted)
     assert run(["history"]) == 130
     assert capsys.readouterr().err == "Error: Interrupted.\n"
 

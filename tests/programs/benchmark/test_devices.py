@@ -16,7 +16,7 @@ from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.programs.history.query import runs as history_runs
+from boosters_eval.programs.history.query import list_runs as history_runs
 from boosters_eval.runners import RUNNERS, devices
 from boosters_eval.runners.config import BenchmarkConfig
 from boosters_eval.runners.parameters import BoosterType, Device, Profile

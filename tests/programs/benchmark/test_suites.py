@@ -35,7 +35,7 @@ from boosters_eval.programs.benchmark.suites import (
     seconds_by_key,
 )
 from boosters_eval.programs.gate.request import TIERS
-from boosters_eval.programs.history.hook import HistoryObserver
+from boosters_eval.programs.history.index import HistoryObserver
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 from boosters_eval.stats.bootstrap import covered_level
 from tiny import plan_of, tiny_config
@@ -338,5 +338,5 @@ def test_a_history_that_cannot_be_read_harms_no_run(monkeypatch):
     def broken(_home):
         raise OSError("damaged")
 
-    monkeypatch.setattr("boosters_eval.programs.history.query.seconds_by_cell", broken)
+    monkeypatch.setattr("boosters_eval.programs.history.query.read_cell_seconds", broken)
     assert HistoryObserver.expected_seconds(plan_of(tiny_config()), None) == {}

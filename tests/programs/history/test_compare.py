@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boosters_eval.programs.history.compare import NOT_COMPARABLE, against
+from boosters_eval.programs.history.compare import NOT_COMPARABLE, compare_series
 from boosters_eval.stats.significance import compare_pair, compare_times
 from histories import a_series, an_entry, on_other_splits
 
@@ -20,21 +20,21 @@ def slower(series, factor):
 
 
 def test_shared_splits_are_paired_by_the_corrected_test():
-    found = against(a_series(SCORES), a_series(WORSE))
+    found = compare_series(a_series(SCORES), a_series(WORSE))
     assert (found.verdict, found.how, found.paired) == ("worse", "paired over 5 shared splits", True)
     expected = compare_pair(WORSE, SCORES, higher_is_better=False, test_train_ratio=0.25)
     assert (found.p_value, found.interval) == (expected.p_value, expected.interval)
     assert found.difference == pytest.approx(np.mean(WORSE) - np.mean(SCORES))
-    assert against(a_series(WORSE), a_series(SCORES)).verdict == "better"
+    assert compare_series(a_series(WORSE), a_series(SCORES)).verdict == "better"
 
 
 def test_a_direction_is_that_of_the_metric():
     before, after = (a_series(values, "r2", higher_is_better=True) for values in (SCORES, WORSE))
-    assert against(before, after).verdict == "better"
+    assert compare_series(before, after).verdict == "better"
 
 
 def test_only_the_splits_that_both_runs_have_are_paired():
-    found = against(a_series(SCORES), a_series([*WORSE, 9.0, 9.0]))
+    found = compare_series(a_series(SCORES), a_series([*WORSE, 9.0, 9.0]))
     assert (found.how, found.verdict) == ("paired over 5 shared splits", "worse")
     assert found.after == pytest.approx(np.mean(WORSE))
     assert "2 results on other splits left out." in found.note
@@ -43,7 +43,7 @@ def test_only_the_splits_that_both_runs_have_are_paired():
 def test_other_splits_are_compared_by_welchs_test_widened_and_said():
     before = a_series(SCORES)
     for digest, why in (("other", "no split is shared"), (None, "the splits are not recorded")):
-        found = against(before, on_other_splits(a_series(WORSE), digest))
+        found = compare_series(before, on_other_splits(a_series(WORSE), digest))
         assert (found.how, found.paired) == (f"not paired: {why}", False)
         plain = compare_pair(WORSE, SCORES, higher_is_better=False, test="welch")
         assert found.interval[0] < plain.interval[0]
@@ -55,13 +55,13 @@ def test_splits_with_more_rows_for_training_are_not_compared():
     """The share of validation rows is a setting, which results files do not hold; the sizes of the splits do."""
     other = on_other_splits(a_series(WORSE), "other")
     smaller = replace(other, observations=tuple(replace(one, n_train=50, n_valid=50) for one in other.observations))
-    found = against(a_series(SCORES), smaller)
+    found = compare_series(a_series(SCORES), smaller)
     assert (found.verdict, found.how) == (NOT_COMPARABLE, "the share of validation rows differs")
-    assert against(a_series(SCORES), other).verdict != NOT_COMPARABLE
+    assert compare_series(a_series(SCORES), other).verdict != NOT_COMPARABLE
 
 
 def test_equal_values_are_equivalent():
-    found = against(a_series(SCORES), a_series(SCORES))
+    found = compare_series(a_series(SCORES), a_series(SCORES))
     assert (found.verdict, found.difference) == ("equivalent", 0)
 
 
@@ -75,7 +75,7 @@ def test_equal_values_are_equivalent():
     ],
 )
 def test_what_differs_in_more_than_the_build_is_not_compared(change, reason):
-    found = against(a_series(SCORES), a_series(WORSE, **change))
+    found = compare_series(a_series(SCORES), a_series(WORSE, **change))
     assert (found.verdict, found.how, found.interval) == (NOT_COMPARABLE, reason, None)
 
 
@@ -83,23 +83,25 @@ def test_times_are_compared_by_their_ratio_on_one_machine_only():
     times = a_series([1.0, 1.1, 0.9, 1.05, 0.97], "train_time_s")
     later = slower(times, 1.5)
     later = replace(later, observations=(replace(later.observations[0], value=1.49), *later.observations[1:]))
-    found = against(times, later)
+    found = compare_series(times, later)
     expected = compare_times([one.value for one in later.observations], [one.value for one in times.observations])
     assert (found.verdict, found.ratio, found.interval) == ("worse", expected.ratio, expected.interval)
     assert "not interleaved" in found.note
     elsewhere = replace(later, entry=an_entry(1, machine="m2"))
-    assert (against(times, elsewhere).verdict, against(times, elsewhere).how) == (
+    assert (compare_series(times, elsewhere).verdict, compare_series(times, elsewhere).how) == (
         NOT_COMPARABLE,
         "measured on different machines",
     )
     unfair = replace(later, observations=(replace(later.observations[0], fair=False), *later.observations[1:]))
-    assert against(times, unfair).how == "not measured in timing mode on a quiet machine"
-    assert against(a_series(SCORES), replace(a_series(WORSE), entry=an_entry(1, machine="m2"))).verdict == "worse"
+    assert compare_series(times, unfair).how == "not measured in timing mode on a quiet machine"
+    assert (
+        compare_series(a_series(SCORES), replace(a_series(WORSE), entry=an_entry(1, machine="m2"))).verdict == "worse"
+    )
 
 
 def test_times_on_other_splits_are_compared_by_their_ratio_too():
     times = a_series([1.0, 1.1, 0.9, 1.05, 0.97], "train_time_s")
-    found = against(times, on_other_splits(slower(times, 2.0)))
+    found = compare_series(times, on_other_splits(slower(times, 2.0)))
     assert (found.verdict, found.paired) == ("worse", False)
     assert found.ratio == pytest.approx(2.0)
     assert found.interval[0] < 2 < found.interval[1]
@@ -107,29 +109,29 @@ def test_times_on_other_splits_are_compared_by_their_ratio_too():
 
 def test_what_failed_since_is_never_passed_over():
     before = a_series(SCORES)
-    assert against(before, a_series(SCORES[:4], failed=1)).verdict == "inconclusive"
-    assert against(before, a_series(SCORES[:4], failed=1)).note.startswith("1 cell failed, none before.")
-    assert against(before, a_series(WORSE[:4], failed=1)).verdict != "better"
-    assert against(replace(before, failed=1), a_series(SCORES, failed=1)).verdict == "equivalent"
-    gone = against(before, a_series([], failed=5))
+    assert compare_series(before, a_series(SCORES[:4], failed=1)).verdict == "inconclusive"
+    assert compare_series(before, a_series(SCORES[:4], failed=1)).note.startswith("1 cell failed, none before.")
+    assert compare_series(before, a_series(WORSE[:4], failed=1)).verdict != "better"
+    assert compare_series(replace(before, failed=1), a_series(SCORES, failed=1)).verdict == "equivalent"
+    gone = compare_series(before, a_series([], failed=5))
     assert (gone.verdict, gone.how, gone.after) == ("worse", "no number: 5 cells failed", None)
-    assert against(a_series([], failed=5), before).verdict == "inconclusive"
-    assert against(a_series([], failed=5), a_series([], failed=5)).verdict == "inconclusive"
+    assert compare_series(a_series([], failed=5), before).verdict == "inconclusive"
+    assert compare_series(a_series([], failed=5), a_series([], failed=5)).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_value_that_is_not_finite_is_never_a_pass(value):
     after = a_series([*SCORES[:4], value])
-    assert against(a_series(SCORES), after).verdict == "inconclusive"
-    assert against(a_series(SCORES), on_other_splits(after)).verdict == "inconclusive"
+    assert compare_series(a_series(SCORES), after).verdict == "inconclusive"
+    assert compare_series(a_series(SCORES), on_other_splits(after)).verdict == "inconclusive"
 
 
 def test_one_split_and_dependent_splits_decide_nothing_unpaired():
-    one = against(a_series(SCORES), on_other_splits(a_series([0.9])))
+    one = compare_series(a_series(SCORES), on_other_splits(a_series([0.9])))
     assert (one.verdict, one.note) == ("inconclusive", "One split only.")
     windows = a_series(WORSE)
     windows = replace(windows, observations=tuple(replace(each, split="time") for each in windows.observations))
-    assert against(a_series(SCORES), on_other_splits(windows)).verdict == "inconclusive"
+    assert compare_series(a_series(SCORES), on_other_splits(windows)).verdict == "inconclusive"
 
 
 def test_a_listing_can_import_it_without_scipy():
@@ -143,6 +145,6 @@ def test_equal_learners_on_other_splits_are_told_apart_in_at_most_six_percent():
     wrong = 0
     for _ in range(200):
         before, after = (0.5 + 0.02 * (0.45 * rng.normal() + 0.89 * rng.normal(size=10)) for _ in range(2))
-        pair = against(a_series(before.tolist()), on_other_splits(a_series(after.tolist())))
+        pair = compare_series(a_series(before.tolist()), on_other_splits(a_series(after.tolist())))
         wrong += pair.verdict in ("better", "worse")
     assert wrong <= 12

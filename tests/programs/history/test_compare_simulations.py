@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.programs.history.compare import against
+from boosters_eval.programs.history.compare import compare_series
 from histories import a_series, on_other_splits
 
 pytestmark = pytest.mark.slow
@@ -16,7 +16,7 @@ def test_equal_learners_on_other_splits_are_told_apart_in_at_most_six_percent(sp
     repetitions, wrong = 2000, 0
     for _ in range(repetitions):
         before, after = (0.5 + 0.02 * (0.447 * rng.normal() + 0.894 * rng.normal(size=splits)) for _ in range(2))
-        pair = against(a_series(before.tolist()), on_other_splits(a_series(after.tolist())))
+        pair = compare_series(a_series(before.tolist()), on_other_splits(a_series(after.tolist())))
         wrong += pair.verdict in ("better", "worse")
     claim = f"two runs of {splits} splits that they do not share: verdict of `history diff`"
     assert simulated("Two equal learners are told apart", claim, wrong, repetitions, "≤ 6 %") <= 0.06

@@ -8,8 +8,8 @@ import pytest
 
 from boosters_eval.engine.lines import LINE, START, line_digest
 from boosters_eval.programs.history import index, query, transfer
-from boosters_eval.programs.history.compare import against
-from boosters_eval.programs.history.hook import record_runs
+from boosters_eval.programs.history.compare import compare_series
+from boosters_eval.programs.history.index import record_runs
 from boosters_eval.programs.history.model import HistoryFilter
 from stamping import FAST, SLOW
 from written_runs import MACHINE, SEEDS, results_file, written_run
@@ -17,7 +17,7 @@ from written_runs import MACHINE, SEEDS, results_file, written_run
 
 def listed(home, **wanted):
     """The runs and verdicts as (day, state, {(target, metric): verdict}), the latest first."""
-    found, _ = query.listing(HistoryFilter(**wanted), home)
+    found, _ = query.list_changes(HistoryFilter(**wanted), home)
     return [(e.started_at[8:10], e.state, {(c.target, c.metric): c.verdict for c in changes}) for e, changes in found]
 
 
@@ -102,10 +102,10 @@ def test_damage_is_never_told_as_fine(tmp_path, name, damage):
     path.unlink()
     path.write_text(damage(text))
     assert path.read_text() != text
-    (entry,) = query.runs(home=tmp_path)
+    (entry,) = query.list_runs(home=tmp_path)
     assert entry.state == "unreadable"
     assert entry.fault
-    assert list(query.series(home=tmp_path)) == []
+    assert list(query.read_series(home=tmp_path)) == []
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_values_of_wrong_types_are_damage_of_one_run_and_stop_no_other(tmp_path,
     written_run(tmp_path, 3, version="1.2")
     rechained(folder.path, {where: value})
     assert [(day, state) for day, state, _ in listed(tmp_path)][-1] == ("01", "finished")
-    assert {entry.run_id: entry.state for entry in query.runs(home=tmp_path)}[folder.run_id] == "unreadable"
+    assert {entry.run_id: entry.state for entry in query.list_runs(home=tmp_path)}[folder.run_id] == "unreadable"
     assert verdicts(tmp_path)["03"] == "equivalent"
 
 
@@ -155,15 +155,15 @@ def rechained(path, changes):
 
 def test_a_lost_journal_is_damage(tmp_path):
     folder = written_run(tmp_path, 1)
-    query.runs(home=tmp_path)
+    query.list_runs(home=tmp_path)
     (folder.path / "journal.jsonl").unlink()
-    (entry,) = query.runs(home=tmp_path)
+    (entry,) = query.list_runs(home=tmp_path)
     assert (entry.state, entry.fault) == ("unreadable", "journal.jsonl: the file is missing")
 
 
 def test_failed_cells_count_and_a_competitor_without_any_number_is_told(tmp_path):
     written_run(tmp_path, 1, libraries=("boosters", "xgboost"), failed=SEEDS)
-    ((entry, changes),), _ = query.listing(home=tmp_path)
+    ((entry, changes),), _ = query.list_changes(home=tmp_path)
     assert (entry.done, entry.failed) == (0, 2 * len(SEEDS))
     assert {change.target: change.verdict for change in changes} == {"boosters": "failed", "xgboost": "failed"}
 
@@ -172,7 +172,7 @@ def test_more_failures_than_before_are_not_passed_over(tmp_path):
     written_run(tmp_path, 1, 0.50)
     written_run(tmp_path, 2, 0.50, version="1.1", failed=SEEDS[:2])
     assert verdicts(tmp_path)["02"] == "inconclusive"
-    (series,) = [one for one in query.series(home=tmp_path) if one.entry.started_at[8:10] == "02"]
+    (series,) = [one for one in query.read_series(home=tmp_path) if one.entry.started_at[8:10] == "02"]
     assert (series.n, series.failed) == (len(SEEDS) - 2, 2)
 
 
@@ -181,13 +181,13 @@ def test_seeds_that_were_added_replace_the_run_that_they_were_added_to(tmp_path)
     first = written_run(tmp_path, 2, 0.60, version="1.1", seeds=SEEDS[:3])
     written_run(tmp_path, 3, 0.60, version="1.1", facts={"extends": first.run_id})
     assert verdicts(tmp_path) == {"03": "worse", "02": "", "01": "first"}
-    assert [one.entry.started_at[8:10] for one in query.series(home=tmp_path)] == ["01", "03"]
+    assert [one.entry.started_at[8:10] for one in query.read_series(home=tmp_path)] == ["01", "03"]
 
 
 def test_series_are_in_the_order_of_time_with_all_that_a_test_needs(tmp_path):
     written_run(tmp_path, 2, 0.50, version="1.1")
     written_run(tmp_path, 1, 0.40)
-    early, late = query.series(home=tmp_path)
+    early, late = query.read_series(home=tmp_path)
     assert (early.version, late.version) == ("1.0", "1.1")
     assert (early.metric, early.primary, early.higher_is_better, early.n) == ("rmse", True, False, len(SEEDS))
     assert [one.seed for one in early.observations] == list(SEEDS)
@@ -203,7 +203,9 @@ def test_times_are_judged_only_where_they_are_fair(tmp_path):
     metrics = {day: changes.get(("boosters", "train_time_s")) for day, _, changes in listed(tmp_path)}
     assert metrics == {"03": None, "02": "worse", "01": None}
     assert all(
-        one.fair for series in query.series(HistoryFilter(metrics=("rmse",)), tmp_path) for one in series.observations
+        one.fair
+        for series in query.read_series(HistoryFilter(metrics=("rmse",)), tmp_path)
+        for one in series.observations
     )
 
 
@@ -223,11 +225,11 @@ def test_run_on_several_machines_is_in_no_line_of_times_and_its_scores_in_that_o
         written_run(tmp_path, day, value, version=f"1.{day}", place=place, train_time_s=value, **TIMED)
     assert judged(tmp_path, "rmse") == {"04": "equivalent", "03": "worse", "02": "first", "01": "first"}
     assert judged(tmp_path, "train_time_s") == {"04": "equivalent", "03": None, "02": None, "01": None}
-    entries = {entry.started_at[8:10]: entry for entry in query.runs(home=tmp_path)}
+    entries = {entry.started_at[8:10]: entry for entry in query.list_runs(home=tmp_path)}
     assert entries["01"].machine == SLOW.digest
     assert entries["02"].machine == "+".join(sorted([SLOW.digest, FAST.digest]))
     assert sorted(entries["02"].machine_label.split(" + ")) == ["Fast CPU, 32 CPUs", "Slow CPU, 8 CPUs"]
-    found = query.series(HistoryFilter(metrics=("train_time_s",)), tmp_path)
+    found = query.read_series(HistoryFilter(metrics=("train_time_s",)), tmp_path)
     assert [series.entry.started_at[8:10] for series in found] == ["01", "04"]
 
 
@@ -241,23 +243,23 @@ def test_cells_that_name_no_machine_are_of_the_one_where_the_run_began(tmp_path)
     there = lambda seed: SLOW if seed == SEEDS[0] else None  # noqa: E731
     written_run(tmp_path, 1, machine=SLOW.recorded(), place=there, train_time_s=1.0, **TIMED)
     written_run(tmp_path, 2, version="1.1", machine=FAST.recorded(), place=there, train_time_s=1.0, **TIMED)
-    machines = {entry.started_at[8:10]: entry.machine for entry in query.runs(home=tmp_path)}
+    machines = {entry.started_at[8:10]: entry.machine for entry in query.list_runs(home=tmp_path)}
     assert machines == {"01": SLOW.digest, "02": "+".join(sorted([SLOW.digest, FAST.digest]))}
 
 
 def test_results_file_of_several_machines_is_indexed_like_its_run(tmp_path):
     folder = written_run(tmp_path / "elsewhere", 1, place=both, train_time_s=1.0, **TIMED)
     transfer.import_file(results_file(tmp_path / "results.json", folder), tmp_path / "home")
-    (entry,) = query.runs(home=tmp_path / "home")
+    (entry,) = query.list_runs(home=tmp_path / "home")
     assert entry.machine == "+".join(sorted([SLOW.digest, FAST.digest]))
-    assert list(query.series(HistoryFilter(metrics=("train_time_s",)), tmp_path / "home")) == []
+    assert list(query.read_series(HistoryFilter(metrics=("train_time_s",)), tmp_path / "home")) == []
 
 
 def test_only_the_latest_runs_of_a_line_are_read_if_only_they_are_wanted(tmp_path):
     for day in range(1, 6):
         data = {"data_digest": "0" * 64} if day < 3 else {}
         written_run(tmp_path, day, version=f"1.{day}", **data)
-    found = [(one.entry.started_at[8:10], one.left_out) for one in query.series(home=tmp_path, per_line=2)]
+    found = [(one.entry.started_at[8:10], one.left_out) for one in query.read_series(home=tmp_path, per_line=2)]
     assert found == [("01", 0), ("02", 0), ("04", 1), ("05", 0)]
     assert query.count_measured(home=tmp_path) == 5
 
@@ -269,12 +271,12 @@ def test_verdicts_on_many_runs_at_once_are_those_of_one_comparison(tmp_path):
         written_run(tmp_path, day, value, step=step, version=f"1.{day}", failed=SEEDS[:1] if day == 4 else (), **timed)
     told = {
         (entry.started_at[8:10], change.metric): change.verdict
-        for entry, _ in query.listing(home=tmp_path)[0]
-        for change in query.changes(entry, tmp_path)
+        for entry, _ in query.list_changes(home=tmp_path)[0]
+        for change in query.read_changes(entry, tmp_path)
     }
     last: dict = {}
-    for one in query.series(home=tmp_path):
-        expected = against(last[one.metric], one).verdict if one.metric in last else "first"
+    for one in query.read_series(home=tmp_path):
+        expected = compare_series(last[one.metric], one).verdict if one.metric in last else "first"
         assert (one.metric, told[one.entry.started_at[8:10], one.metric]) == (one.metric, expected)
         last[one.metric] = one
     assert {"better", "worse", "equivalent", "inconclusive"} <= set(told.values())
@@ -298,13 +300,13 @@ def test_filters_choose_runs(tmp_path):
 def test_a_run_is_found_by_id_beginning_name_and_attempt(tmp_path):
     folder = written_run(tmp_path, 1, facts={"name": "mine"})
     written_run(tmp_path, 2)
-    assert query.find(folder.run_id[:6], tmp_path).attempt == 2
-    assert query.find(f"{folder.run_id}/1", tmp_path).started_at[8:10] == "01"
-    assert query.find("mine", tmp_path).attempt == 1
-    assert query.find("last", tmp_path).attempt == 2
-    assert query.find("last@aaaa", tmp_path).machine == MACHINE["digest"]
+    assert query.find_run(folder.run_id[:6], tmp_path).attempt == 2
+    assert query.find_run(f"{folder.run_id}/1", tmp_path).started_at[8:10] == "01"
+    assert query.find_run("mine", tmp_path).attempt == 1
+    assert query.find_run("last", tmp_path).attempt == 2
+    assert query.find_run("last@aaaa", tmp_path).machine == MACHINE["digest"]
     with pytest.raises(ValueError, match=r"No run 'mime' in the history of .* Did you mean 'mine'\?"):
-        query.find("mime", tmp_path)
+        query.find_run("mime", tmp_path)
 
 
 def test_costs_are_those_of_this_machine(tmp_path):
@@ -313,14 +315,14 @@ def test_costs_are_those_of_this_machine(tmp_path):
     here = {**MACHINE, "digest": MachineInfo.collect().digest}
     written_run(tmp_path, 1, machine=here, train_time_s=2.0, predict_time_s=0.5)
     written_run(tmp_path, 2, version="1.1", train_time_s=200.0)
-    ((key, seconds),) = query.seconds_by_cell(tmp_path).items()
+    ((key, seconds),) = query.read_cell_seconds(tmp_path).items()
     assert key[:3] == ("diabetes", "gbdt", "boosters")
     assert json.loads(key[3])["n_estimators"] >= 1
     assert seconds == pytest.approx(2.55)
 
 
 def test_nothing_is_written_where_there_is_no_run(tmp_path):
-    assert query.runs(home=tmp_path / "none") == []
+    assert query.list_runs(home=tmp_path / "none") == []
     record_runs(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -328,19 +330,17 @@ def test_nothing_is_written_where_there_is_no_run(tmp_path):
 def test_what_is_known_is_not_read_again(tmp_path, monkeypatch):
     written_run(tmp_path, 1)
     record_runs(tmp_path)
-    monkeypatch.setattr(index, "_rows", lambda *_: pytest.fail("it was read again"))
-    assert len(query.runs(home=tmp_path)) == 1
+    monkeypatch.setattr(index, "_read_rows", lambda *_: pytest.fail("it was read again"))
+    assert len(query.list_runs(home=tmp_path)) == 1
 
 
-def test_the_hook_reads_only_the_latest_of_many(tmp_path, monkeypatch):
-    from boosters_eval.programs.history import hook
-
-    monkeypatch.setattr(hook, "_AT_MOST", 1)
+def test_the_end_of_a_run_reads_only_the_latest_of_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(index, "_AT_MOST", 1)
     for day in (1, 2, 3):
         written_run(tmp_path, day, version=f"1.{day}")
     record_runs(tmp_path)
     read = []
-    rows = index._rows
-    monkeypatch.setattr(index, "_rows", lambda home, place: read.append(place) or rows(home, place))
-    assert len(query.runs(home=tmp_path)) == 3
+    rows = index._read_rows
+    monkeypatch.setattr(index, "_read_rows", lambda home, place: read.append(place) or rows(home, place))
+    assert len(query.list_runs(home=tmp_path)) == 3
     assert len(read) == 2

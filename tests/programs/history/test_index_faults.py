@@ -10,7 +10,7 @@ import pytest
 
 from boosters_eval.core.errors import BoostersEvalWarning, RunError
 from boosters_eval.programs.history import index, query, store
-from boosters_eval.programs.history.hook import record_runs
+from boosters_eval.programs.history.index import record_runs
 from written_runs import written_run
 
 AS_ROOT = os.geteuid() == 0
@@ -29,7 +29,7 @@ EXPECTED = [("2026-01-02", "worse"), ("2026-01-01", "first")]
 
 
 def told(home):
-    found, _ = query.listing(home=home)
+    found, _ = query.list_changes(home=home)
     return [(entry.started_at[:10], changes[0].verdict) for entry, changes in found]
 
 
@@ -125,7 +125,7 @@ def _refuse_writing(monkeypatch, home):
         del wait_s
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
-    monkeypatch.setattr(store, "_opened", read_only)
+    monkeypatch.setattr(store, "_open", read_only)
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != home and access(path, mode))
 
@@ -142,14 +142,14 @@ def test_a_home_without_permission_to_write_is_read(indexed):
 
 def test_a_full_disk_costs_only_the_index(indexed, monkeypatch):
     (indexed / store.FILE).unlink()
-    opened = store._opened
+    opened = store._open
 
     def full(path, wait_s):
         connection = opened(path, wait_s)
         connection.execute("PRAGMA max_page_count = 1")
         return connection
 
-    monkeypatch.setattr(store, "_opened", full)
+    monkeypatch.setattr(store, "_open", full)
     with pytest.warns(BoostersEvalWarning, match="full"):
         assert told(indexed) == EXPECTED
     with pytest.warns(BoostersEvalWarning, match="not in the index of the history yet"):
@@ -158,8 +158,8 @@ def test_a_full_disk_costs_only_the_index(indexed, monkeypatch):
 
 def test_a_locked_index_is_waited_for_and_then_done_without(indexed, monkeypatch):
     written_run(indexed, 3, 0.6, version="1.2")
-    opened = store._opened
-    monkeypatch.setattr(store, "_opened", lambda path, _: opened(path, 0.05))
+    opened = store._open
+    monkeypatch.setattr(store, "_open", lambda path, _: opened(path, 0.05))
     with closing(sqlite3.connect(indexed / store.FILE, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         record_runs(indexed)  # says nothing: the other program may be doing it
@@ -187,21 +187,21 @@ def test_an_answer_is_of_one_state_of_the_index(indexed):
             store.clear(other)
         return before, connection.execute("SELECT count(*) FROM series").fetchone()
 
-    before, after = index.answered(ask, indexed)
+    before, after = index.ask_index(ask, indexed)
     assert before == after
 
 
 def test_what_another_program_has_read_meanwhile_is_not_read_again(tmp_path, monkeypatch):
     written_run(tmp_path, 1)
-    rows = index._rows
+    rows = index._read_rows
 
     def slow(home, place):
-        monkeypatch.setattr(index, "_rows", rows)
+        monkeypatch.setattr(index, "_read_rows", rows)
         record_runs(home)
         return rows(home, place)
 
-    monkeypatch.setattr(index, "_rows", slow)
-    numbers = index.answered(lambda connection: connection.execute("SELECT id FROM runs").fetchall(), tmp_path)
+    monkeypatch.setattr(index, "_read_rows", slow)
+    numbers = index.ask_index(lambda connection: connection.execute("SELECT id FROM runs").fetchall(), tmp_path)
     assert numbers == [(1,)]
 
 
@@ -223,7 +223,7 @@ def test_a_locked_index_is_not_removed_while_a_question_is_asked(indexed):
         return connection.execute("SELECT count(*) FROM runs").fetchone()[0]
 
     with pytest.warns(BoostersEvalWarning, match="locked"):
-        assert index.answered(busy, indexed) == 2
+        assert index.ask_index(busy, indexed) == 2
     assert (indexed / store.FILE).stat().st_ino == kept
 
 
@@ -232,12 +232,12 @@ def test_a_locked_index_is_not_removed_while_a_question_is_asked(indexed):
     [("_SCHEMA", store._SCHEMA + "CREATE TABLE more (x);\n"), ("_REVISION", 99), ("__version__", "9.9")],
 )
 def test_an_index_with_other_tables_rules_or_of_another_release_is_made_anew(indexed, monkeypatch, name, value):
-    before = store.version()
+    before = store.compute_version()
     monkeypatch.setattr(store, name, value)
-    assert store.version() != before
+    assert store.compute_version() != before
     assert told(indexed) == EXPECTED
     with closing(sqlite3.connect(indexed / store.FILE)) as made:
-        assert made.execute("PRAGMA user_version").fetchone() == (store.version(),)
+        assert made.execute("PRAGMA user_version").fetchone() == (store.compute_version(),)
 
 
 def test_a_name_on_disk_that_is_no_text_is_passed_by(indexed):
@@ -246,7 +246,7 @@ def test_a_name_on_disk_that_is_no_text_is_passed_by(indexed):
     assert told(indexed) == EXPECTED
 
 
-def test_a_failure_of_the_hook_is_a_warning(indexed, monkeypatch):
+def test_a_failure_at_the_end_of_a_run_is_a_warning(indexed, monkeypatch):
     monkeypatch.setattr(index, "update", lambda *_, **__: 1 / 0)
     with pytest.warns(BoostersEvalWarning, match="division by zero"):
         record_runs(indexed)

@@ -8,7 +8,8 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.history import report as report_module
-from boosters_eval.programs.history.difference import compare_runs, difference_of, document_of, tables_of
+from boosters_eval.programs.history.difference import compare_entries, compare_runs
+from boosters_eval.programs.history.document import document_of, tables_of
 from boosters_eval.programs.history.markdown import render_history_markdown
 from boosters_eval.programs.history.model import HistoryFilter
 from boosters_eval.programs.history.page import render_history_page
@@ -220,7 +221,7 @@ def test_a_tiny_change_is_not_written_as_none():
 
 
 def difference(before, after, metrics=()):
-    return difference_of((before[0].entry, before), (after[0].entry, after), metrics)
+    return compare_entries((before[0].entry, before), (after[0].entry, after), metrics)
 
 
 def test_two_runs_are_compared_number_by_number():

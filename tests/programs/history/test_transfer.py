@@ -20,7 +20,7 @@ def exported(home, **wanted):
 
 
 def days(home):
-    return [(entry.started_at[8:10], entry.origin, entry.machine) for entry in query.runs(home=home)]
+    return [(entry.started_at[8:10], entry.origin, entry.machine) for entry in query.list_runs(home=home)]
 
 
 def test_a_results_file_is_kept_and_found_again_by_reindexing(tmp_path):
@@ -37,7 +37,7 @@ def test_an_import_changes_what_was_before(tmp_path):
     home = tmp_path / "home"
     written_run(home, 1, 0.5)
     written_run(home, 3, 0.6, version="1.2")
-    verdict = lambda: query.listing(home=home)[0][0][1][0].verdict  # noqa: E731
+    verdict = lambda: query.list_changes(home=home)[0][0][1][0].verdict  # noqa: E731
     assert verdict() == "worse"
     between = results_file(tmp_path / "ci.json", written_run(tmp_path / "ci", 2, 0.6, version="1.1"))
     assert transfer.import_file(between, home).added == 1
@@ -62,7 +62,7 @@ def test_one_plan_on_two_machines_is_two_runs(tmp_path):
     for name, machine in (("a", MACHINE), ("b", OTHER)):
         transfer.import_file(results_file(tmp_path / f"{name}.json", folder, machine=machine), home)
     assert {machine for _, _, machine in days(home)} == {MACHINE["digest"], "cccc"}
-    assert query.find(f"{folder.run_id}@cccc", home).machine == "cccc"
+    assert query.find_run(f"{folder.run_id}@cccc", home).machine == "cccc"
 
 
 def test_a_changed_import_is_damaged(tmp_path):
@@ -70,7 +70,7 @@ def test_a_changed_import_is_damaged(tmp_path):
     transfer.import_file(file, tmp_path)
     (kept,) = (tmp_path / index.IMPORTS).iterdir()
     kept.write_text(kept.read_text().replace("0.501", "0.401"))
-    (entry,) = query.runs(home=tmp_path)
+    (entry,) = query.list_runs(home=tmp_path)
     assert (entry.state, entry.fault) == ("unreadable", "is not what was imported")
 
 
@@ -86,11 +86,13 @@ def test_what_is_exported_can_be_imported_and_says_the_same(tmp_path):
         file.write_text(content, encoding="utf-8")
         found = transfer.import_file(file, tmp_path / name)
         assert (found.added, found.fault) == (3, "")
-        assert [entry.key for entry in query.runs(home=tmp_path / name)] == [e.key for e in query.runs(home=home)]
+        assert [entry.key for entry in query.list_runs(home=tmp_path / name)] == [
+            e.key for e in query.list_runs(home=home)
+        ]
         numbers = [
             {
                 (one.entry.key, one.config, one.target, one.metric, one.settings): one.mean
-                for one in query.series(home=where)
+                for one in query.read_series(home=where)
             }
             for where in (home, tmp_path / name)
         ]

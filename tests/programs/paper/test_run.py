@@ -21,7 +21,7 @@ from boosters_eval.core.errors import BuildError, ConfigError, RunError
 from boosters_eval.datasets import materialize, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.history.query import seconds_by_cell
+from boosters_eval.programs.history.query import read_cell_seconds
 from boosters_eval.programs.paper.comparison import PaperResults
 from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.paper.plan import plan_targets
@@ -215,7 +215,7 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
     assert "cpu_model" in results.environment
     with pytest.raises(RunError, match="it follows a paper; see 'boosters-eval paper compare'"):
         load_run(results.run_id)  # a baseline made of it would forget the paper's way
-    assert seconds_by_cell() == {}
+    assert read_cell_seconds() == {}
 
 
 def test_a_metric_in_percent_is_computed_by_a_library_if_its_values_tell(tmp_path):

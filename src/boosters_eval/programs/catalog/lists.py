@@ -126,9 +126,9 @@ def list_suites(request: SuitesRequest) -> Inventory:
         count_cells,
         estimate_seconds,
     )
-    from boosters_eval.programs.history.query import seconds_by_cell  # noqa: PLC0415
+    from boosters_eval.programs.history.query import read_cell_seconds  # noqa: PLC0415
 
-    history = costs_by_key(seconds_by_cell(request.home))
+    history = costs_by_key(read_cell_seconds(request.home))
     records = []
     for name, suite in SUITES.items():
         seconds = estimate_seconds(suite, history, jobs=physical_cores())

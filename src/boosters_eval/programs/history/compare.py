@@ -1,30 +1,38 @@
 """One number of one competitor in two runs: did it change? By the project's own tests, and never across what differs.
 
-A listing imports this module, so scipy is loaded by the first comparison only.
+Indexing imports this module, so scipy is loaded by the first comparison only.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from boosters_eval.core.repeat import Repeat, SplitKind
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
+from boosters_eval.programs.history.model import NOT_COMPARABLE, load_shared
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.programs.history.model import MetricSeries, RepeatValue
-    from boosters_eval.stats.significance import Comparison, Criteria, PendingComparison
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.programs.history.model import MetricSeries, RepeatValue, SeriesRow
+    from boosters_eval.stats.significance import Comparison, Criteria, PendingComparison, Verdict
 
 ALPHA = 0.05
-NOT_COMPARABLE = "not comparable"
 _SHARE = 0.01  # by which shares may differ: more than rounding to whole rows, less than anybody would ask for
 _DRIFT = "The two runs were not interleaved: a machine that changed in between looks the same."
+
+
+_Pair = tuple["SeriesRow", "SeriesRow"]  # the later run, and the one before
 
 
 @dataclass(frozen=True)
@@ -47,35 +55,38 @@ class HistoryComparison:
     note: str = ""
 
 
-def against(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) -> HistoryComparison:
+def compare_series(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) -> HistoryComparison:
     """Compare two runs' values of one metric of one competitor on one benchmark."""
-    reason = _refusal(before, after)
+    reason = _find_refusal(before, after)
     if reason:
-        return _refused(NOT_COMPARABLE, reason, before, after, alpha)
-    if not after.observations and not before.observations:
-        return _refused("inconclusive", "no number in either run", before, after, alpha)
+        return _refuse(NOT_COMPARABLE, reason, before, after, alpha)
     if not after.observations:
-        return _refused("worse", _no_number(after), before, after, alpha)
+        lost = ("worse", _no_number(after)) if before.observations else ("inconclusive", "no number in either run")
+        return _refuse(*lost, before, after, alpha)
     if not before.observations:
-        return _refused("inconclusive", f"{_no_number(before)} before", before, after, alpha)
-    shared = _shared(before, after)
+        return _refuse("inconclusive", f"{_no_number(before)} before", before, after, alpha)
+    shared = _pair_repeats(before, after)
     if not shared and _have_other_shares(before, after):
-        return _refused(NOT_COMPARABLE, "the share of validation rows differs", before, after, alpha)
-    found = _paired(before, after, shared, alpha) if shared else _unpaired(before, after, alpha)
-    return _without_passing_by_absence(found, before, after)
+        return _refuse(NOT_COMPARABLE, "the share of validation rows differs", before, after, alpha)
+    found = _compare_paired(before, after, shared, alpha) if shared else _compare_unpaired(before, after, alpha)
+    if after.failed <= before.failed:
+        return found
+    # What failed in the later run, and did not before, must not be passed over for the rest.
+    cells = f"{count_of(after.failed, 'cell')} failed, {before.failed or 'none'} before."
+    verdict = "inconclusive" if found.verdict in ("better", "equivalent") else found.verdict
+    return replace(found, verdict=verdict, note=f"{cells} {found.note}".rstrip())
 
 
-def _refused(verdict: str, reason: str, before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
+def _refuse(verdict: str, reason: str, before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
     means = [one.mean if one.observations else None for one in (before, after)]
     return HistoryComparison(verdict, reason, before=means[0], after=means[1], alpha=alpha)
 
 
 def _no_number(series: MetricSeries) -> str:
-    failed = f": {count_of(series.failed, 'cell')} failed" if series.failed else ""
-    return f"no number{failed}"
+    return f"no number: {count_of(series.failed, 'cell')} failed" if series.failed else "no number"
 
 
-def _refusal(before: MetricSeries, after: MetricSeries) -> str:
+def _find_refusal(before: MetricSeries, after: MetricSeries) -> str:
     """Why two numbers must not be compared; empty if they may."""
     measured = after.metric in RESOURCES
     directions = {before.higher_is_better, after.higher_is_better}
@@ -90,7 +101,7 @@ def _refusal(before: MetricSeries, after: MetricSeries) -> str:
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-def _shared(before: MetricSeries, after: MetricSeries) -> list[tuple[RepeatValue, RepeatValue]]:
+def _pair_repeats(before: MetricSeries, after: MetricSeries) -> list[tuple[RepeatValue, RepeatValue]]:
     """The repeats of both runs that are known to have the same split, in the order of the later run."""
     known = {(one.seed, one.fold): one for one in before.observations if one.split_digest}
     pairs = ((known.get((one.seed, one.fold)), one) for one in after.observations)
@@ -109,24 +120,23 @@ def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
     return abs(shares[0] - shares[1]) > _SHARE
 
 
-def _paired(
+def _compare_paired(
     before: MetricSeries, after: MetricSeries, shared: Sequence[tuple[RepeatValue, RepeatValue]], alpha: float
 ) -> HistoryComparison:
     from boosters_eval.stats.significance import Criteria  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.tables import compare_sides  # noqa: PLC0415 (loads scipy)
 
     metric = after.metric
-    first, second = (sides_of(metric, [pair[index] for pair in shared]) for index in (0, 1))
+    first, second = (observe_repeats(metric, [pair[index] for pair in shared]) for index in (0, 1))
     criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
     found = compare_sides(second, first, metric=metric, criteria=criteria, as_ratio=metric in RESOURCES)
-    count = len(by_split(second))
-    how = f"paired over {count_of(count, 'shared split')}"
+    how = f"paired over {count_of(len(by_split(second)), 'shared split')}"
     alone = len(before.observations) + len(after.observations) - 2 * len(shared)
     extra = f"{count_of(alone, 'result')} on other splits left out." if alone else ""
-    return _said(found, how, extra, metric, paired=True)
+    return _tell(found, how, extra, metric, paired=True)
 
 
-def _unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
+def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
     """Welch's test, widened for the rows that splits share, on splits that are not the same or not known to be."""
     from boosters_eval.stats.significance import Criteria, conclude  # noqa: PLC0415 (loads scipy)
 
@@ -135,23 +145,23 @@ def _unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -> Histor
     values = [one.value for side in (after, before) for one in side.observations]
     least = 0.0 if after.metric in RESOURCES else -math.inf
     if not all(math.isfinite(value) and value > least for value in values):
-        return _refused("inconclusive", "a value is not a finite number", before, after, alpha)
+        return _refuse("inconclusive", "a value is not a finite number", before, after, alpha)
     if min(len(before.observations), len(after.observations)) < 2:
-        return replace(_refused("inconclusive", how, before, after, alpha), n=1, note="One split only.")
+        return replace(_refuse("inconclusive", how, before, after, alpha), n=1, note="One split only.")
     if any(one.split != "random" for one in (*before.observations, *after.observations)):
         note = "Welch's test takes splits for independent, which windows of time and groups are not."
-        return replace(_refused("inconclusive", how, before, after, alpha), note=note)
+        return replace(_refuse("inconclusive", how, before, after, alpha), note=note)
     criteria = Criteria(bool(after.higher_is_better), "welch", alpha)
-    return _said(conclude([_welch(before, after, criteria)])[0], how, "", after.metric, paired=False)
+    return _tell(conclude([_prepare_welch(before, after, criteria)])[0], how, "", after.metric, paired=False)
 
 
-def _welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
+def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
     import numpy as np  # noqa: PLC0415 (a listing loads no scientific package)
 
     from boosters_eval.stats.inference import StudentT, welch  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.significance import prepare  # noqa: PLC0415 (loads scipy)
 
-    sides = [sides_of(after.metric, one.observations) for one in (after, before)]
+    sides = [observe_repeats(after.metric, one.observations) for one in (after, before)]
     left, right = ([one.value for one in side.values()] for side in sides)
     if after.metric in RESOURCES:
         logs = prepare(list(map(math.log, left)), list(map(math.log, right)), criteria, test_train_ratio=None)
@@ -170,7 +180,7 @@ def _welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> Pen
     return replace(plain, fitted=fitted)
 
 
-def sides_of(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observation]:
+def observe_repeats(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observation]:
     """The values of one side of a comparison, with what a test must know of their splits."""
     predicted = metric not in RESOURCES
     resolutions = {rows: resolution_of(metric, rows) for rows in {one.n_valid for one in values}}
@@ -190,32 +200,110 @@ def sides_of(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observa
     }
 
 
-def _said(found: Comparison, how: str, extra: str, metric: str, *, paired: bool) -> HistoryComparison:
+def _tell(found: Comparison, how: str, extra: str, metric: str, *, paired: bool) -> HistoryComparison:
     drift = _DRIFT if metric in RESOURCES and found.verdict in ("better", "worse") else ""
+    same = ("verdict", "n", "difference", "percent", "ratio", "interval", "percent_interval", "alpha", "p_value")
     return HistoryComparison(
-        verdict=found.verdict,
+        **{name: getattr(found, name) for name in same},
         how=how,
         paired=paired,
-        n=found.n,
         before=found.mean_b,
         after=found.mean_a,
-        difference=found.difference,
-        percent=found.percent,
-        ratio=found.ratio,
-        interval=found.interval,
-        percent_interval=found.percent_interval,
-        alpha=found.alpha,
-        p_value=found.p_value,
         note=" ".join(filter(None, (found.note, extra, drift))),
     )
 
 
-def _without_passing_by_absence(
-    found: HistoryComparison, before: MetricSeries, after: MetricSeries
-) -> HistoryComparison:
-    """What failed in the later run, and did not before, must not be passed over for the rest."""
-    if after.failed <= before.failed:
-        return found
-    cells = f"{count_of(after.failed, 'cell')} failed, {before.failed or 'none'} before."
-    verdict = "inconclusive" if found.verdict in ("better", "equivalent") else found.verdict
-    return replace(found, verdict=verdict, note=f"{cells} {found.note}".rstrip())
+class _Splits(NamedTuple):
+    """What the repeats of a row, which many rows share, mean for a test."""
+
+    ratio: float
+    n_valid: tuple[int | None, ...]
+
+
+def judge_alike(pairs: Sequence[_Pair]) -> dict[tuple[int, int], dict[str, str]]:
+    """Judge many rows against the rows before them at once: those with the same repeats, as most nightly runs have.
+
+    `compare_series` judges everything unusual; the verdicts are the same, by line and run and then metric, a hundred
+    times as fast.
+    """
+    groups: dict[tuple[str, str], list[_Pair]] = defaultdict(list)
+    for row, before in pairs:
+        if row.names == before.names and row.repeats == before.repeats and row.failed <= before.failed:
+            groups[row.names, row.repeats].append((row, before))
+    found: dict[tuple[int, int], dict[str, str]] = {(row.line, row.run): {} for row, _ in pairs}
+    for group in groups.values():
+        splits = _read_splits(group[0][0].repeats)
+        if splits is not None:
+            _judge_group(group, splits, found)
+    return found
+
+
+def _judge_group(group: list[_Pair], splits: _Splits, found: dict[tuple[int, int], dict[str, str]]) -> None:
+    import numpy as np  # noqa: PLC0415 (a listing loads no scientific package)
+
+    names = group[0][0].measures()
+    shape = (len(group), len(names), len(splits.n_valid))
+    after, before = (
+        np.frombuffer(b"".join(pair[side].numbers for pair in group), dtype="<f8").reshape(shape) for side in (0, 1)
+    )
+    identical = np.array([row.predictions() != "" and row.predictions() == old.predictions() for row, old in group])
+    fair = np.array([row.is_fair() and old.is_fair() for row, old in group])
+    for index, (name, higher, _, _) in enumerate(names):
+        if higher is None:
+            continue
+        a, b = after[:, index], before[:, index]
+        made = _decide_verdicts(name, a, b, splits, identical, higher=higher)
+        if name.endswith("_time_s"):
+            whole = ~(np.isnan(a) | np.isnan(b)).any(axis=1)
+            for place in np.flatnonzero(~fair):
+                made[place] = NOT_COMPARABLE if whole[place] else None
+        for (row, _), verdict in zip(group, made, strict=True):
+            if verdict is not None:
+                found[row.line, row.run][name] = verdict
+
+
+def _decide_verdicts(
+    name: str,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    splits: _Splits,
+    identical: NDArray[np.bool_],
+    *,
+    higher: bool,
+) -> list[str | None]:
+    from boosters_eval.stats.significance import (  # noqa: PLC0415 (loads scipy)
+        Criteria,
+        verdicts_of_scores,
+        verdicts_of_times,
+    )
+
+    made: Sequence[Verdict | None]
+    if name in RESOURCES:
+        made = verdicts_of_times(a, b, Criteria(higher, "paired", ALPHA))
+    else:
+        steps = [resolution_of(name, rows) for rows in set(splits.n_valid)]
+        known = [step for step in steps if step is not None]
+        made = verdicts_of_scores(
+            a,
+            b,
+            Criteria(higher, alpha=ALPHA),
+            test_train_ratio=splits.ratio,
+            resolution=max(known) if len(known) == len(steps) else None,
+            identical=identical,
+        )
+    return list(made)
+
+
+@lru_cache(maxsize=256)
+def _read_splits(text: str) -> _Splits | None:
+    """None if the splits are not random, not recorded, or the same for several seeds."""
+    _, repeats = load_shared(text)
+    observations = [
+        Observation(0.0, split, n_train, n_valid)
+        for _, _, split, n_train, n_valid, kind, *_ in repeats
+        if split and kind == "random"
+    ]
+    distinct = {one.split_digest for one in observations}, {(seed, fold) for seed, fold, *_ in repeats}
+    if len(repeats) < 2 or any(len(one) < len(repeats) for one in distinct):
+        return None
+    return _Splits(split_ratio(observations) or ASSUMED_RATIO, tuple(one.n_valid for one in observations))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
+from dataclasses import asdict, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import FORMAT, Format
@@ -13,17 +14,11 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import clean
+from boosters_eval.metrics import label
+from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
-from boosters_eval.programs.history.choosing import measured_names
-from boosters_eval.programs.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
-from boosters_eval.programs.history.report import SHORT_MACHINE, commit_of, finite, is_usual, metric_label, run_name
-from boosters_eval.programs.history.wording import kinds_of, level_texts, not_judged, percent_text
-from boosters_eval.reports.document import Fact, ReportDocument
-from boosters_eval.reports.html.page import render_page
-from boosters_eval.reports.latex import render_latex
-from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
-from boosters_eval.reports.numbers import MISSING, number
-from boosters_eval.reports.text import escape, render_csv, render_markdown
+from boosters_eval.programs.history.compare import ALPHA, HistoryComparison, compare_series
+from boosters_eval.programs.history.model import NOT_COMPARABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.request import DiffRunsRequest
 
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
-
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
 _Failures = Mapping[tuple[str, str], int]  # the failed cells of a benchmark and competitor without a number
 
@@ -90,6 +84,7 @@ class RunDifference(Findings, Model):
 
     def show(self, screen: Screen) -> None:
         """Both runs, and a table per benchmark."""
+        from boosters_eval.programs.history.document import run_text, tables_of  # noqa: PLC0415 (both read this)
         from boosters_eval.reports.terminal import print_report  # noqa: PLC0415 (loads rich)
 
         screen.say(f"before: {run_text(self.before)}\nafter:  {run_text(self.after)}\n")
@@ -97,97 +92,85 @@ class RunDifference(Findings, Model):
 
     def render(self, form: str) -> str:
         """The difference in a format."""
-        if form == "json":
-            return self.model_dump_json(indent=1) + "\n"
-        if form == "csv":
-            return render_csv(tables_of(self))
-        if form == "html":
-            return render_page(document_of(self))
-        if form == "latex":
-            return render_latex(tables_of(self))
-        head = f"# {escape(title_of(self))}\n\n"
-        sides = f"- Before: {escape(run_text(self.before))}\n- After: {escape(run_text(self.after))}\n\n"
-        return head + sides + render_markdown(tables_of(self))
+        from boosters_eval.programs.history.document import render_difference  # noqa: PLC0415 (both read this)
+
+        return self.model_dump_json(indent=1) + "\n" if form == "json" else render_difference(self, form)
 
 
-def diff(request: DiffRunsRequest) -> RunDifference:
-    """The second run against the first."""
-    return compare_runs(request.before, request.after, metrics=measured_names(request.metrics), home=request.home)
+def diff_runs(request: DiffRunsRequest) -> RunDifference:
+    metrics = query.resolve_metrics(request.metrics)
+    return compare_runs(request.before, request.after, metrics=metrics, home=request.home)
 
 
 def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
-    """The second run against the first, each by its id, the beginning of its id, its name, or `last`."""
-    first, second = (
-        (entry, query.series_of(entry, home), query.failures_of(entry, home))
-        for entry in (query.find(before, home, "before"), query.find(after, home, "after"))
-    )
-    return difference_of(first[:2], second[:2], metrics, failed=(first[2], second[2]))
+    """Compare the second run with the first, each by its id, the beginning of its id, its name, or `last`."""
+    sides = [
+        (entry, query.read_run_series(entry, home), query.count_run_failures(entry, home))
+        for entry in (query.find_run(before, home, "before"), query.find_run(after, home, "after"))
+    ]
+    return compare_entries(sides[0][:2], sides[1][:2], metrics, failed=(sides[0][2], sides[1][2]))
 
 
-def difference_of(
+def compare_entries(
     before: tuple[RunEntry, Sequence[MetricSeries]],
     after: tuple[RunEntry, Sequence[MetricSeries]],
     metrics: Sequence[str] = (),
     *,
     failed: tuple[_Failures, _Failures] = ({}, {}),
 ) -> RunDifference:
-    """What changed from one run to the other; `metrics` chooses, by default all scores and the usual resources.
+    """Tell what changed from one run to the other; `metrics` chooses, by default all scores and the usual resources.
 
     `failed` tells of each run what has no number because all its cells failed.
     """
-    sides = [{_key(one): one for one in series if _is_wanted(one.metric, metrics)} for _, series in (before, after)]
-    first, second = sides
-    sides = [
+    first, second = (
+        {(one.config, one.target, one.metric): one for one in series if _is_wanted(one.metric, metrics)}
+        for _, series in (before, after)
+    )
+    sides = (
         {**_without_a_number(before[0], failed[0], second), **first},
         {**_without_a_number(after[0], failed[1], first), **second},
-    ]
+    )
     keys = list(dict.fromkeys([*second, *first]))
-    runs = [run_name(entry) for entry, _ in (before, after)]
     if not {key[0] for key in sides[0]} & {key[0] for key in sides[1]}:
-        if failed[0].keys() & failed[1].keys():
-            raise ConfigError(f"Neither '{runs[0]}' nor '{runs[1]}' has a number: all cells failed.")
-        raise ConfigError(_nothing_shared((before, after), runs, metrics))
-    levels = _levels(sides, keys)
-    changes = [_change(sides[0].get(key), sides[1].get(key), levels[key]) for key in keys]
+        raise ConfigError(_explain_nothing_shared((before, after), failed, metrics))
+    levels = _share_alpha(sides, keys)
+    changes = [_compare_number(sides[0].get(key), sides[1].get(key), levels[key]) for key in keys]
     order = {config: position for position, config in enumerate(dict.fromkeys(key[0] for key in keys))}
     return RunDifference(
-        before=_run(before[0]),
-        after=_run(after[0]),
+        before=_describe(before[0]),
+        after=_describe(after[0]),
         changes=tuple(sorted(changes, key=lambda one: order[one.config])),
-        notes=tuple(_notes(before[0], after[0])),
+        notes=tuple(_make_notes(before[0], after[0])),
     )
 
 
-def _nothing_shared(
-    sides: Sequence[tuple[RunEntry, Sequence[MetricSeries]]], runs: Sequence[str], metrics: Sequence[str]
+def _explain_nothing_shared(
+    sides: Sequence[tuple[RunEntry, Sequence[MetricSeries]]],
+    failed: tuple[_Failures, _Failures],
+    metrics: Sequence[str],
 ) -> str:
+    first, second = (f"'{entry.reference}'" for entry, _ in sides)
+    if failed[0].keys() & failed[1].keys():
+        return f"Neither {first} nor {second} has a number: all cells failed."
     known = [{(one.config, one.metric) for one in series} for _, series in sides]
-    both = {config for config, _ in known[0]} & {config for config, _ in known[1]}
-    if metrics and both:
-        names = sorted({metric for config, metric in known[0] & known[1] if config in both})
+    if metrics and {config for config, _ in known[0]} & {config for config, _ in known[1]}:
+        names = sorted({metric for _, metric in known[0] & known[1]})
         return f"{the('metrics')} must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
-    for (entry, _), run in zip(sides, runs, strict=True):
+    for entry, _ in sides:
         if entry.state == "unreadable":
-            return f"The run '{run}' cannot be compared, because it cannot be read: {entry.fault}."
-    if others := kinds_of(entry for entry, _ in sides):
-        return f"The runs '{runs[0]}' and '{runs[1]}' cannot be compared: {not_judged(others)}"
-    return f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark."
+            return f"The run '{entry.reference}' cannot be compared, because it cannot be read: {entry.fault}."
+    if others := query.explain_kinds(entry for entry, _ in sides):
+        return f"The runs {first} and {second} cannot be compared: {others}"
+    return f"The runs {first} and {second} share no benchmark."
 
 
 def _without_a_number(
     entry: RunEntry, failed: _Failures, other: Mapping[_Key, MetricSeries]
 ) -> dict[_Key, MetricSeries]:
     """What a run would have told, had not every cell failed, as far as the other run tells it."""
+    lost: dict[str, Any] = {"entry": entry, "mean": math.nan, "n": 0, "observations": ()}
     return {
-        key: replace(
-            one,
-            entry=entry,
-            version=entry.versions.get(one.target, ""),
-            failed=failed[one.config, one.target],
-            mean=math.nan,
-            n=0,
-            observations=(),
-        )
+        key: replace(one, **lost, version=entry.versions.get(one.target, ""), failed=failed[one.config, one.target])
         for key, one in other.items()
         if (one.config, one.target) in failed
     }
@@ -199,11 +182,7 @@ def _is_wanted(metric: str, metrics: Sequence[str]) -> bool:
     return is_usual(metric)
 
 
-def _key(one: MetricSeries) -> _Key:
-    return one.config, one.target, one.metric
-
-
-def _levels(sides: Sequence[dict[_Key, MetricSeries]], keys: Iterable[_Key]) -> dict[_Key, float]:
+def _share_alpha(sides: Sequence[dict[_Key, MetricSeries]], keys: Iterable[_Key]) -> dict[_Key, float]:
     """The primary numbers of a benchmark share alpha, and all others of it share a tenth, as in any table."""
     families: dict[tuple[str, bool], list[_Key]] = {}
     for key in keys:
@@ -216,7 +195,7 @@ def _levels(sides: Sequence[dict[_Key, MetricSeries]], keys: Iterable[_Key]) -> 
     return levels
 
 
-def _notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
+def _make_notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
     if after.started_at < before.started_at:
         yield "The second run is older than the first."
     for which, entry in (("first", before), ("second", after)):
@@ -229,21 +208,15 @@ def _notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
     )
 
 
-def _run(entry: RunEntry) -> ComparedRun:
-    return ComparedRun(
-        run=run_name(entry),
-        started_at=entry.started_at,
-        commit=commit_of(entry),
-        machine=entry.machine,
-        machine_label=entry.machine_label,
-        failed=entry.failed,
-    )
+def _describe(entry: RunEntry) -> ComparedRun:
+    same = {name: getattr(entry, name) for name in ("started_at", "machine", "machine_label", "failed")}
+    return ComparedRun(run=entry.reference, commit=entry.commit, **same)
 
 
-def _change(before: MetricSeries | None, after: MetricSeries | None, alpha: float) -> NumberChange:
+def _compare_number(before: MetricSeries | None, after: MetricSeries | None, alpha: float) -> NumberChange:
     known = cast("MetricSeries", after or before)
     if before and after:
-        found = against(before, after, alpha=alpha)
+        found = compare_series(before, after, alpha=alpha)
     else:
         found = HistoryComparison(
             NOT_COMPARABLE,
@@ -252,126 +225,36 @@ def _change(before: MetricSeries | None, after: MetricSeries | None, alpha: floa
             after=after.mean if after else None,
             alpha=alpha,
         )
-    interval, percents = found.interval or (None, None), found.percent_interval or (None, None)
+    told = asdict(found)
+    told["low"], told["high"] = told.pop("interval") or (None, None)
+    told["low_percent"], told["high_percent"] = told.pop("percent_interval") or (None, None)
+    unfit = {name: None for name, value in told.items() if isinstance(value, float) and not math.isfinite(value)}
     return NumberChange(
         config=known.config,
         target=known.target,
         metric=known.metric,
-        label=metric_label(known.metric),
+        label=label_metric(known.metric),
         primary=known.primary,
         version_before=before and clean(before.version),
         version_after=after and clean(after.version),
-        before=finite(found.before),
-        after=finite(found.after),
-        difference=finite(found.difference),
-        percent=finite(found.percent),
-        ratio=finite(found.ratio),
-        low=finite(interval[0]),
-        high=finite(interval[1]),
-        low_percent=finite(percents[0]),
-        high_percent=finite(percents[1]),
-        alpha=found.alpha,
-        p_value=finite(found.p_value),
-        verdict=found.verdict,
-        paired=found.paired,
-        n=found.n,
-        how=found.how,
-        note=found.note,
+        **{**told, **unfit},
     )
 
 
-def tables_of(found: RunDifference) -> Report:
-    """The difference in the table model, one table per benchmark."""
-    by_config: dict[str, list[NumberChange]] = {}
-    for change in found.changes:
-        by_config.setdefault(change.config, []).append(change)
-    return Report(tuple(_table(config, changes) for config, changes in by_config.items()), found.notes)
+@cache
+def _measures() -> dict[str, str]:
+    """The resources that tables have a column for, with their labels."""
+    from boosters_eval.programs.benchmark.tables.build import MEASURES  # noqa: PLC0415 (for a report only)
+
+    return {column.name: column.label for column in MEASURES}
 
 
-def title_of(found: RunDifference) -> str:
-    """The later run is judged against the earlier one, so it is named first."""
-    return f"{found.after.run} against {found.before.run}"
+def is_usual(metric: str) -> bool:
+    """Whether a metric is shown without being asked for: all but the resources that no table has a column for."""
+    return metric not in RESOURCES or metric in _measures()
 
 
-def document_of(found: RunDifference) -> ReportDocument:
-    """The difference for the page."""
-    report = tables_of(found)
-    words = [change.verdict for change in found.changes]
-    return ReportDocument(
-        title=title_of(found),
-        lead=f"Before: {run_text(found.before)}. After: {run_text(found.after)}.",
-        facts=tuple(
-            Fact(label=word.capitalize(), value=str(words.count(word)), alarm=word == "worse" and word in words)
-            for word in ("better", "worse", "equivalent", "inconclusive", NOT_COMPARABLE)
-        ),
-        tables=report.tables,
-        table_noun="benchmark",
-        notes=report.notes,
-    )
-
-
-def run_text(run: ComparedRun) -> str:
-    """A run in a few words."""
-    commit = f", commit {run.commit}" if run.commit else ""
-    when = run.started_at[:16].replace("T", " ")
-    machine = " ".join(filter(None, [run.machine_label, run.machine[:SHORT_MACHINE]]))
-    return f"run {run.run} of {when}{commit} on {machine or 'an unknown machine'}"
-
-
-_COLUMNS = (
-    Column("version", "Version", None),
-    Column("before", "Before", None),
-    Column("after", "After", None),
-    Column("change", "Change", None),
-    Column("interval", "Interval", None),
-    Column("verdict", "Verdict", None),
-    Column("how", "How", None),
-)
-
-
-def _table(config: str, changes: Sequence[NumberChange]) -> ReportTable:
-    notes: dict[str, list[str]] = {}
-    for change in changes:
-        if change.note:
-            notes.setdefault(change.note, []).append(f"{change.target} {change.label}")
-    return ReportTable(
-        name=config,
-        row_names=("Competitor", "Metric"),
-        answer=_answer(changes),
-        columns=_COLUMNS,
-        rows=tuple(Row((change.target, change.label), tuple(_cells(change))) for change in changes),
-        notes=tuple(f"{', '.join(who)}: {note}" for note, who in notes.items()),
-    )
-
-
-def _answer(changes: Sequence[NumberChange]) -> str:
-    """What is worse and what is better, in one sentence."""
-    named = {
-        word: ", ".join(f"{one.target} {one.label}" for one in changes if one.verdict == word)
-        for word in ("worse", "better")
-    }
-    said = "; ".join(f"{word}: {names}" for word, names in named.items() if names)
-    return f"{said[0].upper()}{said[1:]}." if said else "Nothing was found to be better or worse."
-
-
-def _cells(change: NumberChange) -> Iterable[TableCell]:
-    versions = list(dict.fromkeys(v or MISSING for v in (change.version_before, change.version_after)))
-    yield _text(" → ".join(versions))
-    shown = [MISSING if value is None else number(value, 5) for value in (change.before, change.after)]
-    if change.before is not None and change.after is not None and change.before != change.after:
-        shown = list(level_texts(change.before, change.after))
-    yield _text(shown[0], change.before)
-    yield _text(shown[1], change.after)
-    yield _text(percent_text(change.percent), change.percent)
-    bounds = MISSING
-    if change.low_percent is not None and change.high_percent is not None:
-        bounds = f"{percent_text(change.low_percent)} to {percent_text(change.high_percent)}"
-    elif change.low is not None and change.high is not None:
-        bounds = f"{number(change.low)} to {number(change.high)}"
-    yield _text(bounds, change.low)
-    yield _text(change.verdict)
-    yield _text(change.how)
-
-
-def _text(shown: str, value: float | None = None) -> TableCell:
-    return TableCell(mean=value, std=None, n=0, text=shown)
+def label_metric(name: str) -> str:
+    """A metric or a measurement as a person reads it."""
+    others = {"build_time_s": "Build time (s)", "fit_time_s": "Fit time (s)", "cpu_time_s": "CPU time (s)"}
+    return _measures().get(name) or others.get(name) or clean(label(name))

@@ -11,7 +11,6 @@ from boosters_eval.core.terms import named
 from boosters_eval.core.text import as_json
 from boosters_eval.engine.telling import cells_text, data_sets, kind_text, local_time
 from boosters_eval.programs.history import query
-from boosters_eval.programs.history.choosing import chosen, nothing
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
@@ -23,16 +22,16 @@ _ORDER = ("worse", "failed", "better", "equivalent", "inconclusive", "not compar
 
 def list_runs(request: ListHistoryRequest) -> HistoryListing:
     """The runs, the latest first."""
-    wanted = chosen(request)
-    found, count = query.listing(wanted, request.home)
-    why = "" if found else nothing(wanted, request.home)
+    wanted = query.make_filter(request)
+    found, count = query.list_changes(wanted, request.home)
+    why = "" if found else query.explain_nothing(wanted, request.home)
     return HistoryListing(tuple(HistoryRun(entry, tuple(changes)) for entry, changes in found), count, why)
 
 
 def show_run(request: ShowHistoryRequest) -> HistoryRun:
     """One run, with all that it measured."""
-    entry = query.find(request.reference, request.home)
-    changes = tuple(query.changes(entry, request.home, look=False))
+    entry = query.find_run(request.reference, request.home)
+    changes = tuple(query.read_changes(entry, request.home, look=False))
     return HistoryRun(entry, changes, "" if changes else _data(entry))
 
 

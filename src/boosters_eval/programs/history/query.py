@@ -11,28 +11,102 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.home import home as home_of
 from boosters_eval.core.terms import the
-from boosters_eval.programs.history.index import IMPORTS, answered, hold, streaming
-from boosters_eval.programs.history.model import Change, HistoryFilter
-from boosters_eval.programs.history.records import (
+from boosters_eval.core.text import join_words
+from boosters_eval.programs.history.index import IMPORTS, ask_index, hold, judge_metrics, stream_index
+from boosters_eval.programs.history.model import (
     COUNTED,
     JOINED,
     PER_SECOND,
     RUN,
     SERIES,
+    Change,
+    HistoryFilter,
     SeriesRow,
-    data_digest,
-    entry_of,
+    read_entry,
 )
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
+    from boosters_eval.programs.history.request import HistoryFilters
+
+EVERYTHING = HistoryFilter()
+_RECENT = 200  # runs from which costs are estimated
+_FEW = 500  # runs whose verdicts are completed at once
+_MOST = 2**63 - 1  # that a limit of the index can be
+_REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
+_NAMES = {
+    "suite": "SELECT DISTINCT title FROM runs",
+    "dataset": "SELECT DISTINCT dataset FROM parts",
+    "library": "SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts",
+}
 
 
-def runs_meant(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
+def make_filter(request: HistoryFilters) -> HistoryFilter:
+    """What a request asks for."""
+    return HistoryFilter(
+        suite=request.suite,
+        datasets=tuple(request.datasets),
+        libraries=tuple(request.libraries),
+        metrics=resolve_metrics(request.metrics),
+        machine=request.machine,
+        since=request.since,
+        limit=request.limit,
+    )
+
+
+def resolve_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
+    """The names under which results have metrics."""
+    if not metrics:
+        return ()
+    from boosters_eval.metrics.catalog import resolve  # noqa: PLC0415 (keeps a listing fast)
+
+    return tuple(found.name if (found := resolve(name)) else name for name in metrics)
+
+
+def explain_nothing(wanted: HistoryFilter, home: Path | None = None) -> str:
+    """Why nothing is listed: most often a name that no run has."""
+    if not _list_names("suite", home):
+        return f"there are no runs in {home_of(home)}."
+    asked = {
+        "suite": ("suite", (wanted.suite,) if wanted.suite else ()),
+        "dataset": ("data set", wanted.datasets),
+        "library": ("library", wanted.libraries),
+        "metric": ("metric", wanted.metrics),
+    }
+    for kind, (word, names) in asked.items():
+        known = _list_names(kind, home) if names else []
+        for name in names:
+            if name not in known:
+                return f"no run in the history has the {word} '{name}'.{suggest(name, known)}"
+    return "no run in the history meets all of these."
+
+
+def _list_names(kind: str, home: Path | None) -> list[str]:
+    """All names of a kind in the history, to tell which one was misspelled."""
+
+    def ask(connection: sqlite3.Connection) -> list[str]:
+        if kind in _NAMES:
+            return [name for (name,) in connection.execute(_NAMES[kind])]
+        texts = connection.execute("SELECT text FROM texts WHERE id IN (SELECT DISTINCT names FROM series)")
+        return list(dict.fromkeys(name for (text,) in texts for name, *_ in json.loads(text)))
+
+    return ask_index(ask, home, look=False)
+
+
+def explain_kinds(entries: Iterable[RunEntry]) -> str:
+    """Why runs of other kinds are not compared, and what shows them; empty if all are benchmarks."""
+    kinds = sorted({entry.kind for entry in entries} - {"benchmark", ""})
+    if not kinds:
+        return ""
+    shown = "; 'boosters-eval report --run RUN' shows one of importances" if "importances" in kinds else ""
+    return f"the history compares scores and times of benchmarks, not runs of {join_words(kinds)}{shown}."
+
+
+def _choose_runs(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
     """The condition on the table of runs, called `r`, and its values."""
     where, given = ["NOT r.shadowed"], list[Any]()
 
@@ -41,121 +115,100 @@ def runs_meant(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[s
         given.extend(parameters)
 
     if wanted.suite is not None:
-        add("r.title = ?", askable(wanted.suite))
+        add("r.title = ?", _encodable(wanted.suite))
     if wanted.machine is not None:
-        machine = askable(wanted.machine)
+        machine = _encodable(wanted.machine)
         add("(instr(lower(r.machine), lower(?)) = 1 OR instr(lower(r.machine_label), lower(?)))", machine, machine)
     if wanted.since is not None:
         add("r.at >= ?", int(datetime.fromisoformat(wanted.since).timestamp()) * PER_SECOND)
     if wanted.datasets or wanted.libraries:
-        condition, parameters = parts_meant(wanted, "p")
+        condition, parameters = _choose_parts(wanted, "p")
         add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)  # noqa: S608 (our names)
     if wanted.metrics:
-        condition, parameters = parts_meant(wanted, "l")
+        texts = connection.execute("SELECT id, text FROM texts WHERE text LIKE '[[%'")
+        named = (str(number) for number, text in texts if {name for name, *_ in json.loads(text)} & {*wanted.metrics})
+        condition, parameters = _choose_parts(wanted, "l")
         add(
             "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
-            " WHERE s.run = r.id AND s.names IN"
-            f" ({_names(connection, wanted.metrics)}) AND {condition})",
+            f" WHERE s.run = r.id AND s.names IN ({', '.join(named)}) AND {condition})",
             *parameters,
         )
     return " AND ".join(where), given
 
 
-def parts_meant(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
+def _choose_parts(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
     """The condition on data sets and libraries, in a table that has columns for them, and its values."""
     parts, values = ["1"], list[str]()
     if wanted.datasets:
-        parts.append(f"{table}.dataset IN ({_marks(wanted.datasets)})")
-        values += map(askable, wanted.datasets)
+        parts.append(f"{table}.dataset IN ({', '.join('?' * len(wanted.datasets))})")
+        values += map(_encodable, wanted.datasets)
     if wanted.libraries:
-        marks = _marks(wanted.libraries)
+        marks = ", ".join("?" * len(wanted.libraries))
         parts.append(f"({table}.target IN ({marks}) OR {table}.library IN ({marks}))")
-        values += 2 * [*map(askable, wanted.libraries)]
+        values += 2 * [*map(_encodable, wanted.libraries)]
     return " AND ".join(parts), values
 
 
-def askable(name: str) -> str:
+def _encodable(name: str) -> str:
     """A name as the index can be asked for it: an argument may have bytes that are no text, which no run has."""
     return name.encode(errors="replace").decode()
 
 
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _names(connection: sqlite3.Connection, metrics: Sequence[str]) -> str:
-    """The numbers of the few texts that name one of these metrics."""
-    texts = connection.execute("SELECT id, text FROM texts WHERE text LIKE '[[%'")
-    return ", ".join(str(number) for number, text in texts if {name for name, *_ in json.loads(text)} & set(metrics))
-
-
-EVERYTHING = HistoryFilter()
-_RECENT = 200  # runs from which costs are estimated
-_FEW = 500  # runs whose verdicts are completed at once
-_MOST = 2**63 - 1  # that a limit of the index can be
-
-
-def runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[RunEntry]:
+def list_runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[RunEntry]:
     """The runs, the latest first."""
-    found = answered(lambda connection: _found(connection, wanted), home)
-    return [_told(entry, home) for _, entry in found]
+    return [_complete_entry(entry, home) for _, entry in ask_index(lambda index: _select_runs(index, wanted), home)]
 
 
-def find(reference: str, home: Path | None = None, parameter: str = "reference") -> RunEntry:
+def find_run(reference: str, home: Path | None = None, parameter: str = "reference") -> RunEntry:
     """One run by its id, the beginning of its id, its name, or `last`; /ATTEMPT and @MACHINE tell several apart."""
-    name, _, machine = askable(reference).partition("@")
+    name, _, machine = _encodable(reference).partition("@")
     name, _, attempt = name.partition("/")
     if not name or (attempt and not re.fullmatch("[0-9]{1,9}", attempt)):
         raise ConfigError(f"{the(parameter)} must be {_REFERENCE}. Got '{reference}' instead.")
-    last = HistoryFilter(machine=machine or None, limit=None if attempt else 1)
-    found = answered(
-        lambda connection: (
-            _found(connection, last)
-            if name == "last"
-            else _found(connection, EVERYTHING, _NAMED, (len(name), name, name))
-        ),
-        home,
-    )
-    chosen = [entry for _, entry in found if entry.machine.startswith(machine)]
+
+    def ask(connection: sqlite3.Connection) -> list[tuple[int, RunEntry]]:
+        if name == "last":
+            return _select_runs(connection, HistoryFilter(machine=machine or None, limit=None if attempt else 1))
+        named = "(substr(r.run_id, 1, ?) = ? OR r.name = ?)"
+        return _select_runs(connection, EVERYTHING, named, (len(name), name, name))
+
+    chosen = [entry for _, entry in ask_index(ask, home) if entry.machine.startswith(machine)]
     chosen = [entry for entry in chosen if not attempt or entry.attempt == int(attempt)]
     if not chosen:
         query = "SELECT run_id FROM runs UNION SELECT name FROM runs"
-        known = answered(lambda connection: [row[0] for row in connection.execute(query)], home, look=False)
+        known = ask_index(lambda connection: [row[0] for row in connection.execute(query)], home, look=False)
         raise ConfigError(f"No run '{reference}' in the history of {home_of(home)}.{suggest(name, known)}")
     exact = [entry for entry in chosen if name in (entry.run_id, entry.name)]
     ids = list(dict.fromkeys(entry.run_id for entry in chosen))
     if len(ids) > 1 and name != "last" and not exact:
         raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(ids[:5])}.")
-    return _told((exact or chosen)[0], home)
+    return _complete_entry((exact or chosen)[0], home)
 
 
-_REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
-_NAMED = "(substr(r.run_id, 1, ?) = ? OR r.name = ?)"
-
-
-def series(
+def read_series(
     wanted: HistoryFilter = EVERYTHING, home: Path | None = None, *, per_line: int | None = None
 ) -> Iterator[MetricSeries]:
     """What finished runs measured, in the order of time; a run to which a later one added seeds is left out.
 
     With `per_line`, only the latest so many runs of each line are read; the first of them tells how many were not.
     """
-    with streaming(home) as connection:
-        found = _found(connection, wanted, COUNTED)
+    with stream_index(home) as connection:
+        found = _select_runs(connection, wanted, COUNTED)
         latest = None if per_line is None else _latest(connection, {number for number, _ in found}, wanted, per_line)
         for number, entry in reversed(found):
             if latest is None or number in latest:
-                for one in _measured(connection, _now(connection, number, entry), entry, wanted):
+                now = _find_number(connection, entry) or number
+                for line, series in _measured(connection, now, entry, wanted):
                     if latest is None:
-                        yield one[1]
-                    elif one[0] in latest[number]:
-                        yield replace(one[1], left_out=latest[number][one[0]])
+                        yield series
+                    elif line in latest[number]:
+                        yield replace(series, left_out=latest[number][line])
 
 
 def count_measured(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> int:
-    """How many runs `series` is about."""
+    """How many runs `read_series` is about."""
     measured = f"{COUNTED} AND EXISTS (SELECT 1 FROM series m WHERE m.run = r.id)"  # noqa: S608 (our names)
-    return answered(lambda connection: len(_found(connection, wanted, measured)), home, look=False)
+    return ask_index(lambda connection: len(_select_runs(connection, wanted, measured)), home, look=False)
 
 
 def _latest(
@@ -165,7 +218,7 @@ def _latest(
 
     A line of the index is cut further where its data or metrics changed, so that no part of it is crowded out.
     """
-    condition, values = parts_meant(wanted, "l")
+    condition, values = _choose_parts(wanted, "l")
     rows = connection.execute(
         "SELECT s.run, s.line, s.names, p.text FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
         f" JOIN texts p ON p.id = s.repeats WHERE {condition} ORDER BY s.line, s.at DESC",
@@ -176,7 +229,7 @@ def _latest(
     found: dict[int, dict[int, int]] = {}
     for run, line, names, repeats in rows:
         if run in numbers:
-            part = line, names, data_digest(repeats)
+            part = line, names, repeats.partition(",")[0]  # the digest of its data
             totals[part] = totals.get(part, 0) + 1
             if totals[part] <= per_line:
                 found.setdefault(run, {})[line] = 0
@@ -186,40 +239,39 @@ def _latest(
     return found
 
 
-def series_of(entry: RunEntry, home: Path | None = None) -> list[MetricSeries]:
+def read_run_series(entry: RunEntry, home: Path | None = None) -> list[MetricSeries]:
     """What one run measured, in the order of its plan."""
 
     def ask(connection: sqlite3.Connection) -> list[MetricSeries]:
         return [one for _, one in _measured(connection, _number(connection, entry), entry, EVERYTHING)]
 
-    return answered(ask, home)
+    return ask_index(ask, home)
 
 
-def failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, str, str, int]]:
+def list_failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, str, str, int]]:
     """Where every cell failed, so that there is no series: run, benchmark, competitor, cells; in the order of time."""
 
     def ask(connection: sqlite3.Connection) -> list[tuple[RunEntry, str, str, int]]:
         lost: dict[int, list[tuple[str, str, int]]] = {}
-        for number, config, target, failed in _lost(connection, wanted):
+        for number, config, target, failed in _select_lost(connection, wanted):
             lost.setdefault(number, []).append((config, target, failed))
-        found = _found(connection, replace(wanted, metrics=()), COUNTED) if lost else []
+        found = _select_runs(connection, replace(wanted, metrics=()), COUNTED) if lost else []
         return [(entry, *told) for number, entry in reversed(found) for told in lost.get(number, ())]
 
-    return answered(ask, home)
+    return ask_index(ask, home)
 
 
-def failures_of(entry: RunEntry, home: Path | None = None) -> dict[tuple[str, str], int]:
+def count_run_failures(entry: RunEntry, home: Path | None = None) -> dict[tuple[str, str], int]:
     """The cells of one run by benchmark and competitor, where every one failed."""
-    return answered(
-        lambda connection: {
-            (config, target): failed
-            for _, config, target, failed in _lost(connection, EVERYTHING, _number(connection, entry))
-        },
-        home,
-    )
+
+    def ask(connection: sqlite3.Connection) -> dict[tuple[str, str], int]:
+        lost = _select_lost(connection, EVERYTHING, _number(connection, entry))
+        return {(config, target): failed for _, config, target, failed in lost}
+
+    return ask_index(ask, home)
 
 
-def changes(entry: RunEntry, home: Path | None = None, *, look: bool = True) -> list[Change]:
+def read_changes(entry: RunEntry, home: Path | None = None, *, look: bool = True) -> list[Change]:
     """What one run measured against the run before, every metric; without `look`, as far as the index knows by now."""
 
     def ask(connection: sqlite3.Connection) -> list[Change]:
@@ -227,10 +279,10 @@ def changes(entry: RunEntry, home: Path | None = None, *, look: bool = True) -> 
             hold(connection)
         return _changes(connection, _number(connection, entry), entry, EVERYTHING)
 
-    return answered(ask, home, look=look)
+    return ask_index(ask, home, look=look)
 
 
-def listing(
+def list_changes(
     wanted: HistoryFilter = EVERYTHING, home: Path | None = None
 ) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
     """The runs, the latest first, with the changes that are judged, and how many runs there are without the limit.
@@ -239,38 +291,34 @@ def listing(
     """
 
     def ask(connection: sqlite3.Connection) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
-        found = _found(connection, wanted)
+        found = _select_runs(connection, wanted)
         if wanted.metrics and _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics):
             hold(connection)
-            found = _found(connection, wanted)
+            found = _select_runs(connection, wanted)
         count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
         usual = not wanted.metrics
         return [(entry, _changes(connection, number, entry, wanted, usual=usual)) for number, entry in found], count
 
-    found, count = answered(ask, home)
-    return [(_told(entry, home), made) for entry, made in found], count
+    found, count = ask_index(ask, home)
+    return [(_complete_entry(entry, home), made) for entry, made in found], count
 
 
-def _is_listed(name: str, verdict: str, *, primary: bool) -> bool:
-    """Whether a listing tells it: the primary metric, and times that were judged."""
-    return primary or (name == "train_time_s" and verdict in ("better", "worse", "equivalent"))
-
-
-def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
+def walk_runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
     """The runs, the oldest first, with all that they measured, whether it was judged or not."""
-    with streaming(home) as connection:
-        for number, entry in reversed(_found(connection, wanted)):
-            yield _told(entry, home), _changes(connection, _now(connection, number, entry), entry, wanted)
+    with stream_index(home) as connection:
+        for number, entry in reversed(_select_runs(connection, wanted)):
+            now = _find_number(connection, entry) or number
+            yield _complete_entry(entry, home), _changes(connection, now, entry, wanted)
 
 
-def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
+def read_cell_seconds(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
     """Median seconds per cell on this machine, by data set, booster, library and training (as canonical JSON)."""
     from statistics import median  # noqa: PLC0415 (for this alone)
 
     from boosters_eval.core.machine import MachineInfo  # noqa: PLC0415 (loads pydantic)
 
     machine = MachineInfo.collect().digest
-    rows = answered(
+    rows = ask_index(
         lambda connection: connection.execute(
             "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n"
             " FROM costs c JOIN texts t ON t.id = c.training"
@@ -287,50 +335,33 @@ def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str],
     return {key: median(values) for key, values in found.items()}
 
 
-_NAMES = {
-    "suite": "SELECT DISTINCT title FROM runs",
-    "dataset": "SELECT DISTINCT dataset FROM parts",
-    "library": "SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts",
-}
-
-
-def names_known(kind: str, home: Path | None = None, *, look: bool = True) -> list[str]:
-    """All names of a kind in the history (suite, dataset, library or metric), to tell what was misspelt."""
-
-    def ask(connection: sqlite3.Connection) -> list[str]:
-        if kind in _NAMES:
-            return [name for (name,) in connection.execute(_NAMES[kind])]
-        texts = connection.execute("SELECT text FROM texts WHERE id IN (SELECT DISTINCT names FROM series)")
-        return list(dict.fromkeys(name for (text,) in texts for name, *_ in json.loads(text)))
-
-    return answered(ask, home, look=look)
-
-
-def _found(
+def _select_runs(
     connection: sqlite3.Connection, wanted: HistoryFilter, more: str = "", values: Sequence[Any] = ()
 ) -> list[tuple[int, RunEntry]]:
     """The runs that are meant, the latest first, with their numbers."""
-    where, given = runs_meant(connection, wanted)
+    where, given = _choose_runs(connection, wanted)
     if more:
         where, given = f"{more} AND {where}", [*values, *given]
     limit = "" if wanted.limit is None else f" LIMIT {min(int(wanted.limit), _MOST)}"
     query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
-    return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
+    return [(row[0], read_entry(row)) for row in connection.execute(query, given)]
 
 
 def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
-    where, given = runs_meant(connection, wanted)
+    where, given = _choose_runs(connection, wanted)
     return int(connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()[0])  # noqa: S608
 
 
-def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[SeriesRow]:
-    condition, values = parts_meant(wanted, "l")
+def _select_rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[SeriesRow]:
+    condition, values = _choose_parts(wanted, "l")
     query = f"SELECT {SERIES} FROM {JOINED} WHERE s.run = ? AND {condition}"  # noqa: S608 (our names)
     return [SeriesRow(*row) for row in connection.execute(query, (number, *values))]
 
 
-def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, str, int]]:
-    condition, values = parts_meant(wanted, "p")
+def _select_parts(
+    connection: sqlite3.Connection, number: int, wanted: HistoryFilter
+) -> list[tuple[str, str, str, str, int]]:
+    condition, values = _choose_parts(wanted, "p")
     query = (
         "SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
         f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
@@ -338,11 +369,11 @@ def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -
     return connection.execute(query, (number, *values)).fetchall()
 
 
-def _lost(
+def _select_lost(
     connection: sqlite3.Connection, wanted: HistoryFilter, number: int | None = None
 ) -> list[tuple[int, str, str, int]]:
     """What has no number because its cells failed, in one run or in all."""
-    condition, values = parts_meant(wanted, "p")
+    condition, values = _choose_parts(wanted, "p")
     query = (
         "SELECT p.run, p.config, p.target, p.failed FROM parts p"  # noqa: S608 (our names)
         f" WHERE p.failed AND NOT p.done AND {condition} AND {'1' if number is None else 'p.run = ?'} ORDER BY p.rowid"
@@ -354,9 +385,10 @@ def _measured(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
 ) -> Iterator[tuple[int, MetricSeries]]:
     """What a run measured, with the line of each."""
-    rows = _rows(connection, number, wanted)
+    rows = _select_rows(connection, number, wanted)
     order = {
-        (config, target): place for place, (config, _, target, *_) in enumerate(_parts(connection, number, wanted))
+        (config, target): place
+        for place, (config, _, target, *_) in enumerate(_select_parts(connection, number, wanted))
     }
     for row in sorted(rows, key=lambda row: order.get((row.config, row.target), len(order))):
         for name, *_ in row.measures():
@@ -369,9 +401,9 @@ def _changes(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter, *, usual: bool = False
 ) -> list[Change]:
     """What a run measured against the run before; only what a listing tells if just the `usual` is wanted."""
-    rows = _rows(connection, number, wanted)
+    rows = _select_rows(connection, number, wanted)
     made = []
-    for config, dataset, target, library, failed in _parts(connection, number, wanted):
+    for config, dataset, target, library, failed in _select_parts(connection, number, wanted):
         who = {"config": config, "dataset": dataset, "target": target, "library": library}
         known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
         own = [row for row in rows if (row.config, row.target) == (config, target)]
@@ -400,7 +432,11 @@ def _changes_of(
         if not metrics or name in metrics
     ]
     if usual:
-        chosen = [one for one in chosen if _is_listed(one[0], one[2], primary=one[1])]
+        chosen = [
+            (name, primary, verdict)
+            for name, primary, verdict in chosen
+            if primary or (name == "train_time_s" and verdict in ("better", "worse", "equivalent"))
+        ]
     if not chosen:
         return
     means = row.means()
@@ -434,7 +470,7 @@ def _earlier(connection: sqlite3.Connection, row: SeriesRow) -> tuple[str, dict[
 
 def _complete(connection: sqlite3.Connection, numbers: Sequence[int], metrics: Sequence[str] | None) -> bool:
     """Judge what was not judged when the runs were indexed; True if there was any, and the index is let go of."""
-    rows = [row for number in numbers for row in _rows(connection, number, EVERYTHING)]
+    rows = [row for number in numbers for row in _select_rows(connection, number, EVERYTHING)]
     wanted = None if metrics is None else set(metrics)
     lacking = [
         row
@@ -443,27 +479,25 @@ def _complete(connection: sqlite3.Connection, numbers: Sequence[int], metrics: S
     ]
     if not lacking:
         return False
-    from boosters_eval.programs.history.judging import judge_metrics  # noqa: PLC0415 (loads scipy)
-
     connection.execute("COMMIT")
     judge_metrics(connection, lacking, metrics)
     return True
 
 
-def _now(connection: sqlite3.Connection, number: int, entry: RunEntry) -> int:
+def _find_number(connection: sqlite3.Connection, entry: RunEntry) -> int | None:
     """The number of a run at this moment: while an answer is given in parts, another program may read a run anew."""
     found = connection.execute("SELECT id FROM runs WHERE key = ? AND NOT shadowed", (entry.key,)).fetchone()
-    return number if found is None else int(found[0])
+    return None if found is None else int(found[0])
 
 
 def _number(connection: sqlite3.Connection, entry: RunEntry) -> int:
-    found = connection.execute("SELECT id FROM runs WHERE key = ? AND NOT shadowed", (entry.key,)).fetchone()
+    found = _find_number(connection, entry)
     if found is None:
         raise ConfigError(f"Run {entry.run_id} is no longer in the history.")
-    return int(found[0])
+    return found
 
 
-def _told(entry: RunEntry, home: Path | None) -> RunEntry:
+def _complete_entry(entry: RunEntry, home: Path | None) -> RunEntry:
     """With the whole path of its files; an unfinished run may be running now."""
     path = home_of(home) / ("runs" if entry.origin == "run" else IMPORTS) / entry.source
     state = entry.state

@@ -15,13 +15,10 @@ from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
-from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.tables.build import MEASURES
 from boosters_eval.programs.history import query
-from boosters_eval.programs.history.choosing import chosen, nothing
-from boosters_eval.programs.history.compare import sides_of
-from boosters_eval.programs.history.wording import kinds_of, not_judged
+from boosters_eval.programs.history.compare import observe_repeats
+from boosters_eval.programs.history.difference import is_usual, label_metric
 from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
 from boosters_eval.stats.inference import HUGE
 from boosters_eval.stats.tables import mean_interval
@@ -39,15 +36,7 @@ _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, d
 
 _NAMED = 5  # runs without a number that a note names
 MOST_POINTS = 500  # runs of a line that are searched and drawn
-_SHORT_SHA = 8
 SHORT_MACHINE = 6
-_MEASURED = frozenset(column.name for column in MEASURES)
-_LABELS = {
-    **{column.name: column.label for column in MEASURES},
-    "build_time_s": "Build time (s)",
-    "fit_time_s": "Fit time (s)",
-    "cpu_time_s": "CPU time (s)",
-}
 
 
 class HistoryPoint(Model):
@@ -167,20 +156,20 @@ class HistoryReport(Findings, Model):
 
 def report(request: ReportHistoryRequest) -> HistoryReport:
     """Every benchmark, competitor and metric over all runs; without any line there is nothing to report."""
-    wanted, home = chosen(request), request.home
+    wanted, home = query.make_filter(request), request.home
     found = history_report(wanted, home)
     if found.lines:
         return found
     if found.failures:
         raise RunError("There is nothing to report: all cells failed in every run that is meant.")
-    others = kinds_of(query.runs(wanted, home))
-    raise RunError(f"There is nothing to report: {not_judged(others) if others else nothing(wanted, home)}")
+    why = query.explain_kinds(query.list_runs(wanted, home)) or query.explain_nothing(wanted, home)
+    raise RunError(f"There is nothing to report: {why}")
 
 
 def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
-    found = query.series(wanted, home, per_line=MOST_POINTS)
-    lost = (_failure(*told) for told in query.failures(wanted, home))
+    found = query.read_series(wanted, home, per_line=MOST_POINTS)
+    lost = (_failure(*told) for told in query.list_failures(wanted, home))
     report = build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
     return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
 
@@ -259,9 +248,9 @@ def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
 
 def _failure(entry: RunEntry, config: str, target: str, failed: int) -> HistoryFailure:
     return HistoryFailure(
-        run=run_name(entry),
+        run=entry.reference,
         started_at=entry.started_at,
-        commit=commit_of(entry),
+        commit=entry.commit,
         config=config,
         target=target,
         machine=entry.machine,
@@ -291,7 +280,7 @@ def _line(
         target=last.target,
         library=last.library,
         metric=last.metric,
-        label=metric_label(last.metric),
+        label=label_metric(last.metric),
         higher_is_better=last.higher_is_better,
         primary=last.primary,
         machine=last.entry.machine,
@@ -348,11 +337,11 @@ def _point(run: MetricSeries, splits: Splits) -> HistoryPoint:
     usable = bool(values) and all(map(math.isfinite, values))
     resource = run.metric in RESOURCES
     fair = all(one.fair for one in used)
-    interval = mean_interval(sides_of(run.metric, used), as_ratio=resource) if usable else None
+    interval = mean_interval(observe_repeats(run.metric, used), as_ratio=resource) if usable else None
     return HistoryPoint(
-        run=run_name(run.entry),
+        run=run.entry.reference,
         started_at=run.entry.started_at,
-        commit=commit_of(run.entry),
+        commit=run.entry.commit,
         version=clean(run.version),
         value=math.fsum(values) / len(values) if usable else None,
         low=(max(interval[0], 0.0) if resource else interval[0]) if interval else None,
@@ -402,29 +391,3 @@ def _steps(
 def version_changes(points: Sequence[HistoryPoint]) -> list[int]:
     """The indices of the runs whose version is not that of the run before."""
     return [index for index, (a, b) in enumerate(pairwise(points), 1) if a.version != b.version]
-
-
-def is_usual(metric: str) -> bool:
-    """Whether a metric is shown without being asked for: all but the resources that no table has a column for."""
-    return metric not in RESOURCES or metric in _MEASURED
-
-
-def metric_label(name: str) -> str:
-    """A metric or a measurement as a person reads it."""
-    return _LABELS.get(name) or clean(label(name))
-
-
-def finite(value: float | None) -> float | None:
-    """The number, or None where a file cannot hold it."""
-    return value if value is not None and math.isfinite(value) else None
-
-
-def run_name(entry: RunEntry) -> str:
-    """A run as the commands take it."""
-    return f"{entry.run_id}/{entry.attempt}" if entry.attempt > 1 else entry.run_id
-
-
-def commit_of(entry: RunEntry) -> str:
-    """The short commit, with * if files had changed; several if the run was resumed at another one."""
-    commits = "+".join(clean(sha)[:_SHORT_SHA] for sha in entry.git_sha.split("+") if sha)
-    return f"{commits}*" if commits and entry.git_dirty else commits

@@ -110,7 +110,7 @@ Compare two runs number by number: paired over the splits that both have, and sa
 
 Other data or settings are not compared, nor are times of different machines. Exit 0 whatever the verdicts: to gate on
 them, use a baseline or 'compare --against'."""
-    program: ClassVar = "boosters_eval.programs.history.difference:diff"
+    program: ClassVar = "boosters_eval.programs.history.difference:diff_runs"
     formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
     before: str = parameter(kind=text(RUN_REFERENCE.words, "BEFORE"), argument=True, help=_REFERENCE)
@@ -181,7 +181,7 @@ class ExportHistoryRequest(HistoryFilters, Request):
 Write the benchmark runs of the history to a file or to stdout.
 
 The filters choose runs for json, and numbers for csv. A run that cannot be read is told, and the exit code is 2."""
-    program: ClassVar = "boosters_eval.programs.history.transfer:export"
+    program: ClassVar = "boosters_eval.programs.history.transfer:export_runs"
 
     output: Path | None = parameter(None, short="-o", kind=path(), panel=OUTPUT, help="Write to a file.")
     format: str | None = parameter(
@@ -210,4 +210,4 @@ class ReindexRequest(InHome, Request):
     help: ClassVar = (
         "Read all runs and imported files anew. Nothing but time is lost with the index: it only repeats what they say."
     )
-    program: ClassVar = "boosters_eval.programs.history.index:read_all"
+    program: ClassVar = "boosters_eval.programs.history.index:rebuild_index"

@@ -1,7 +1,7 @@
-"""The file of the index: how it is opened, and what happens if it is damaged, old, locked or not to be written.
+"""The file of the index: how it is opened, what happens if it is damaged, old, locked or read-only, and its tables.
 
-It is a cache of what the runs' own files say, so any trouble with it costs only time. A rollback journal is kept, not a
-write-ahead log: that needs memory shared between its users, which a network file system does not have.
+It is a cache of what the runs' own files say, so any trouble with it costs only time. It keeps a rollback journal, not
+a write-ahead log: that needs memory shared between its users, which a network file system does not have.
 """
 
 from __future__ import annotations
@@ -10,23 +10,26 @@ import contextlib
 import os
 import sqlite3
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.version import __version__
+from boosters_eval.programs.history.model import COUNTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from boosters_eval.programs.history.model import IndexedPlace
+
 FILE = "history.sqlite"
-WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
+_WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
 _APPLICATION = 0x62656869  # marks the file as ours
-# Raised whenever the rows come to mean something else while the tables stay the same, as with another rule of verdicts.
+# Raise it when rows mean something else in the same tables, as with another rule of verdicts.
 _REVISION = 2
 _CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
-_BESIDE = ("-journal", "-wal", "-shm")
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA)
 
@@ -75,8 +78,8 @@ CREATE INDEX costs_run ON costs (run);
 """
 
 
-def version() -> int:
-    """What tells an index from that of another program: its tables, their meaning, and the program's own version.
+def compute_version() -> int:
+    """The mark of an index: its tables, their meaning, and the program's own version.
 
     Lines and verdicts depend on defaults, metrics and rules, so each release reads the runs anew.
     """
@@ -84,31 +87,31 @@ def version() -> int:
     return int(compute_digest(content, 7), 16)
 
 
-def connect(home: Path, *, wait_s: float = WAIT_S) -> sqlite3.Connection:
-    """The index on disk, made anew if it is not one of this version; sqlite3.Error if it cannot be used."""
+def connect(home: Path, *, wait_s: float = _WAIT_S) -> sqlite3.Connection:
+    """Open the index on disk, rebuilt if it is of another version; sqlite3.Error if it cannot be used."""
     path = home / FILE
     try:
-        return _usable(_opened(path, wait_s))
+        return _prepare(_open(path, wait_s))
     except _NotOursError as error:
         _put_away(path, foreign=error.foreign)
     except sqlite3.DatabaseError as error:
-        if code_of(error) not in _DAMAGED:
+        if primary_code(error) not in _DAMAGED:
             raise
         _put_away(path, foreign=False)
-    return _usable(_opened(path, wait_s))
+    return _prepare(_open(path, wait_s))
 
 
-def in_memory(home: Path, *, copied: bool = True) -> sqlite3.Connection:
-    """An index for whoever may not write: a copy of what is there, as far as it can be read, or an empty one."""
+def open_in_memory(home: Path, *, copied: bool = True) -> sqlite3.Connection:
+    """Open an index for whoever may not write: a copy of what can be read, or an empty one."""
     path = home / FILE
     if copied and path.is_file():
         memory = sqlite3.connect(":memory:", isolation_level=None)
-        with contextlib.suppress(sqlite3.Error, _NotOursError), contextlib.closing(_read_only(path)) as disk:
+        with contextlib.suppress(sqlite3.Error, _NotOursError), contextlib.closing(_open_read_only(path)) as disk:
             _check(disk)
             disk.backup(memory)
-            return _usable(memory)
+            return _prepare(memory)
         memory.close()
-    return _usable(sqlite3.connect(":memory:", isolation_level=None))
+    return _prepare(sqlite3.connect(":memory:", isolation_level=None))
 
 
 def discard(home: Path) -> None:
@@ -118,16 +121,14 @@ def discard(home: Path) -> None:
 
 
 def is_damage(error: sqlite3.Error | OSError) -> bool:
-    """Whether an error says that the file is not what it should be; a table that is missing is one too."""
-    found = isinstance(error, sqlite3.DatabaseError) and code_of(error) in (*_DAMAGED, sqlite3.SQLITE_ERROR)
+    """Whether an error says that the file is not what it should be; a missing table is damage too."""
+    found = isinstance(error, sqlite3.DatabaseError) and primary_code(error) in (*_DAMAGED, sqlite3.SQLITE_ERROR)
     return found or isinstance(error, DamagedIndexError)
 
 
 def clear(connection: sqlite3.Connection) -> None:
-    """Forget everything, in a moment."""
-    tables = ("places", "runs", "parts", "texts", "lines", "series", "costs")
     with transaction(connection):
-        for table in tables:
+        for table in ("places", "runs", "parts", "texts", "lines", "series", "costs"):
             connection.execute(f"DROP TABLE {table}")
         _create(connection)
 
@@ -147,14 +148,13 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def warn(home: Path, error: sqlite3.Error | OSError) -> None:
     """Say why the index is not used, unless that is nothing unusual: a home that may only be read."""
-    if isinstance(error, sqlite3.Error) and code_of(error) in _READ_ONLY and not os.access(home, os.W_OK):
+    if isinstance(error, sqlite3.Error) and primary_code(error) in _READ_ONLY and not os.access(home, os.W_OK):
         return
     message = f"{home / FILE} cannot be used ({error}), so the history was read from the runs, which takes longer."
     warnings.warn(message, BoostersEvalWarning, stacklevel=3)
 
 
-def code_of(error: sqlite3.Error) -> int:
-    """The primary code of an error, without its details."""
+def primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -163,21 +163,21 @@ class DamagedIndexError(sqlite3.DatabaseError):
 
 
 class _NotOursError(Exception):
-    """A database, but not an index of this version."""
+    """A database, but not an index of this version; `foreign` is another program's, which is kept."""
 
     def __init__(self, *, foreign: bool) -> None:
         super().__init__("not an index of this version")
-        self.foreign = foreign  # another program's: it is kept
+        self.foreign = foreign
 
 
-def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
+def _open(path: Path, wait_s: float) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA cache_size = {-_CACHE_KB}")
     return connection
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?mode=ro"
     try:
         found = sqlite3.connect(uri, uri=True, timeout=1.0, isolation_level=None)
@@ -187,7 +187,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
     return found
 
 
-def _usable(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
             with transaction(connection):
@@ -203,7 +203,7 @@ def _usable(connection: sqlite3.Connection) -> sqlite3.Connection:
 def _check(connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != _APPLICATION or found != version():
+    if application != _APPLICATION or found != compute_version():
         raise _NotOursError(foreign=application != _APPLICATION)
 
 
@@ -212,17 +212,137 @@ def _create(connection: sqlite3.Connection) -> None:
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {version()}")
+    connection.execute(f"PRAGMA user_version = {compute_version()}")
 
 
 def _put_away(path: Path, *, foreign: bool) -> None:
     """Remove a file that is of no use; what another program keeps under our name is renamed."""
-    for suffix in _BESIDE:
-        beside = path.with_name(path.name + suffix)
-        if foreign and beside.exists():
-            beside.rename(path.with_name(f"{FILE}.other{suffix}"))
-        beside.unlink(missing_ok=True)
-    if foreign:
-        path.rename(path.with_name(f"{FILE}.other"))
-    else:
-        path.unlink(missing_ok=True)
+    for suffix in ("-journal", "-wal", "-shm", ""):
+        file = path.with_name(path.name + suffix)
+        if foreign and file.exists():
+            file.rename(path.with_name(f"{FILE}.other{suffix}"))
+        file.unlink(missing_ok=True)
+
+
+class IndexLine(NamedTuple):
+    """What the runs of a line have in common, besides the machine."""
+
+    config: str
+    dataset: str
+    target: str
+    library: str
+    settings: str
+    measures: str  # scores or resources
+
+
+class IndexGroup(NamedTuple):
+    """The scores, or the resources, of one competitor on one benchmark: a matrix of values, metric by repeat."""
+
+    line: IndexLine
+    names: str  # JSON: [name, higher is better, primary, digest] of each metric
+    repeats: str  # JSON: the data's digest, and [seed, fold, split, n_train, n_valid, kind, groups...] of each repeat
+    marks: str  # JSON: the predictions' digest of each repeat, and whether its times are fair
+    numbers: bytes
+    failed: int  # cells that gave no number
+
+
+@dataclass
+class IndexRows:
+    """All that the index holds of one attempt at a run."""
+
+    run: dict[str, Any]
+    parts: list[tuple[Any, ...]] = field(default_factory=list)  # the columns of the table of this name, as are costs
+    groups: list[IndexGroup] = field(default_factory=list)
+    costs: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+Known = dict[tuple[str, ...], int]  # the numbers of lines and texts that were just entered
+
+
+def add_run(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, known: Known) -> None:
+    """Enter one attempt of a run; what follows it in its lines must be judged again."""
+    run = {**rows.run, "place": place[1]}
+    marks = ", ".join(f":{name}" for name in run)
+    cursor = connection.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({marks})", run)  # noqa: S608 (our names)
+    number = cursor.lastrowid
+
+    def text(content: str) -> int:
+        return _find_or_add(connection, "texts", {"text": content}, known)
+
+    connection.executemany(
+        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
+    )
+    for line, names, repeats, *rest in rows.groups:
+        line_number = _find_or_add(connection, "lines", {"machine": run["machine"], **line._asdict()}, known)
+        connection.execute(
+            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (line_number, run["at"], number, text(names), text(repeats), *rest),
+        )
+    for *cost, training, seconds, n in rows.costs:
+        connection.execute(
+            "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *cost, text(training), seconds, n)
+        )
+    _refresh(connection, run["key"], run["run_id"], run["extends"])
+    if rows.groups:
+        _reopen_after(connection, number)
+
+
+def _find_or_add(connection: sqlite3.Connection, table: str, row: dict[str, str], known: Known) -> int:
+    """The number of a line, or of a text that many runs share, such as the splits of a benchmark."""
+    values = tuple(row.values())
+    if values not in known:
+        marks, where = ", ".join("?" * len(row)), " AND ".join(f"{name} = ?" for name in row)
+        connection.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({marks})", values)  # noqa: S608
+        (known[values],) = connection.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()  # noqa: S608
+    return known[values]
+
+
+def drop_place(connection: sqlite3.Connection, place: IndexedPlace) -> None:
+    """Take out a place, with all of its runs."""
+    connection.execute("DELETE FROM places WHERE origin = ? AND name = ?", place)
+    gone = connection.execute(
+        "SELECT id, key, run_id, extends FROM runs WHERE origin = ? AND place = ?", place
+    ).fetchall()
+    for number, key, run_id, extends in gone:
+        _reopen_after(connection, number)
+        for table in ("parts", "series", "costs"):
+            connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))  # noqa: S608 (our names)
+        connection.execute("DELETE FROM runs WHERE id = ?", (number,))
+        _refresh(connection, key, run_id, extends)
+
+
+def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
+    """What follows a run in a line must be judged again, as must the run itself."""
+    connection.execute("UPDATE series SET before = NULL, verdicts = '' WHERE run = ? AND before NOT NULL", (run,))
+    rows = connection.execute("SELECT line, at FROM series WHERE run = ?", (run,)).fetchall()
+    connection.executemany(
+        "UPDATE series SET before = NULL, verdicts = '' WHERE line = :line AND at = ("  # noqa: S608 (our names)
+        " SELECT s.at FROM series s CROSS JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
+        f" AND {COUNTED} ORDER BY s.at LIMIT 1) AND before NOT NULL",
+        [{"line": line, "at": at} for line, at in rows],
+    )
+
+
+def _refresh(connection: sqlite3.Connection, key: str, run_id: str, extends: str) -> None:
+    """Which runs stand for others: of several files with the same run, the fullest; of a run that grew, the last."""
+    same = connection.execute(
+        "SELECT id, shadowed FROM runs WHERE key = ? ORDER BY origin = 'run' DESC, done + failed DESC, place", (key,)
+    ).fetchall()
+    _flag(connection, "shadowed", ((number, was, position > 0) for position, (number, was) in enumerate(same)))
+    grown = connection.execute(
+        "SELECT r.id, r.superseded, EXISTS (SELECT 1 FROM runs x WHERE x.extends = r.run_id AND x.at >= r.at"
+        "  AND x.machine = r.machine AND x.state = 'finished' AND NOT x.shadowed)"
+        " OR EXISTS (SELECT 1 FROM runs x WHERE x.run_id = r.run_id AND x.started_at = r.started_at"
+        "  AND x.machine = r.machine AND x.attempt > r.attempt AND x.state = 'finished' AND NOT x.shadowed)"
+        " FROM runs r WHERE r.run_id IN (?, ?)",
+        (run_id, extends or run_id),
+    ).fetchall()
+    _flag(connection, "superseded", grown)
+
+
+def _flag(connection: sqlite3.Connection, column: str, wanted: Iterable[tuple[int, int, int]]) -> None:
+    for number, was, now in wanted:
+        if bool(was) != bool(now):
+            connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (bool(now), number))  # noqa: S608
+            _reopen_after(connection, number)

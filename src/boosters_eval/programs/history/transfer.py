@@ -32,9 +32,7 @@ from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import collect
 from boosters_eval.programs.history import query
-from boosters_eval.programs.history.choosing import chosen
-from boosters_eval.programs.history.hook import record_runs
-from boosters_eval.programs.history.index import IMPORTS
+from boosters_eval.programs.history.index import IMPORTS, record_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,11 +203,11 @@ class HistoryExport(Findings):
             screen.note(f"Note: left out: {reason}.")
 
 
-def export(request: ExportHistoryRequest) -> HistoryExport:
+def export_runs(request: ExportHistoryRequest) -> HistoryExport:
     """Write the benchmark runs of the history to a file, if one is named."""
     output = request.output
     by_ending = "csv" if output is not None and output.suffix.lower() == ".csv" else "json"
-    found = HistoryExport(chosen(request), request.format or by_ending, output, request.home)
+    found = HistoryExport(query.make_filter(request), request.format or by_ending, output, request.home)
     if output is not None:
         check_writable(output)
         with writing_atomically(output) as file:
@@ -223,7 +221,7 @@ def export_json(
     """Write all benchmark runs that are meant, oldest first, one per line; return how many, and what was left out."""
     count, left_out = 0, []
     write(_HEAD)
-    for entry in reversed(query.runs(wanted, home)):
+    for entry in reversed(query.list_runs(wanted, home)):
         if entry.state in ("unreadable", "not begun") or entry.kind != "benchmark":
             left_out.append(f"{entry.run_id} {_why_not(entry)}")
             continue
@@ -271,7 +269,7 @@ def export_csv(wanted: HistoryFilter, write: Callable[[str], object], home: Path
     rows = csv.writer(buffer, lineterminator="\n")
     rows.writerow(COLUMNS)
     count = 0
-    for entry, changes in query.walk(wanted, home):
+    for entry, changes in query.walk_runs(wanted, home):
         count += 1
         for change in changes:
             rows.writerow(

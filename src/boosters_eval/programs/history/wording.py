@@ -1,17 +1,14 @@
-"""How steps are said, the same on the page, in Markdown and in a chart; and why some runs have none."""
+"""How steps are said, the same on the page, in Markdown and in a chart."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import count_of, join_words
+from boosters_eval.core.text import count_of
 from boosters_eval.reports.numbers import MISSING, number, percent
 from boosters_eval.stats.changepoints import fewest_for_any_step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boosters_eval.programs.history.model import RunEntry
     from boosters_eval.programs.history.report import HistoryReport, HistoryStep
 
 
@@ -61,14 +58,3 @@ def versions_text(step: HistoryStep) -> str:
     if step.version_before == step.version_after:
         return step.version_after
     return f"{step.version_before} → {step.version_after}"
-
-
-def kinds_of(entries: Iterable[RunEntry]) -> list[str]:
-    """The kinds of runs of which the history compares nothing."""
-    return sorted({entry.kind for entry in entries} - {"benchmark", ""})
-
-
-def not_judged(kinds: Sequence[str]) -> str:
-    """Why runs of other kinds are not compared, and what shows them."""
-    shown = "; 'boosters-eval report --run RUN' shows one of importances" if "importances" in kinds else ""
-    return f"the history compares scores and times of benchmarks, not runs of {join_words(kinds)}{shown}."

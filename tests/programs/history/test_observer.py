@@ -8,7 +8,7 @@ import pytest
 from boosters_eval import OBSERVERS, BoostersEvalWarning, Observer, Observers
 from boosters_eval.engine.observer import RunEnded, RunStarted
 from boosters_eval.programs.history import index, store
-from boosters_eval.programs.history.hook import HistoryObserver
+from boosters_eval.programs.history.index import HistoryObserver
 from tiny import run_tiny, tiny_config
 
 
