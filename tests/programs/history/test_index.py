@@ -3,6 +3,8 @@
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -344,3 +346,11 @@ def test_the_end_of_a_run_reads_only_the_latest_of_many(tmp_path, monkeypatch):
     monkeypatch.setattr(index, "_read_rows", lambda home, place: read.append(place) or rows(home, place))
     assert len(query.list_runs(home=tmp_path)) == 3
     assert len(read) == 2
+
+
+def test_a_first_run_is_indexed_without_scipy(tmp_path):
+    """It takes longer to load than the run to read, and there is nothing to compare yet."""
+    written_run(tmp_path, 1)
+    code = "import pathlib, sys; from boosters_eval.programs.history.query import list_changes"
+    code += f"; list_changes(home=pathlib.Path({str(tmp_path)!r})); sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

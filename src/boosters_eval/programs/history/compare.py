@@ -1,6 +1,6 @@
 """One number of one competitor in two runs: did it change? By the project's own tests, and never across what differs.
 
-Indexing imports this module, so scipy is loaded by the first comparison only.
+It loads scipy, so the index imports it when there is something to compare.
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
+
 from boosters_eval.core.repeat import Repeat, SplitKind
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
 from boosters_eval.programs.history.model import NOT_COMPARABLE, load_shared
+from boosters_eval.stats.inference import StudentT, welch
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
+from boosters_eval.stats.significance import Criteria, conclude, prepare, verdicts_of_scores, verdicts_of_times
+from boosters_eval.stats.tables import compare_sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from boosters_eval.programs.history.model import MetricSeries, RepeatValue, SeriesRow
-    from boosters_eval.stats.significance import Comparison, Criteria, PendingComparison, Verdict
+    from boosters_eval.stats.significance import Comparison, PendingComparison, Verdict
 
 ALPHA = 0.05
 _SHARE = 0.01  # by which shares may differ: more than rounding to whole rows, less than anybody would ask for
@@ -123,8 +127,6 @@ def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
 def _compare_paired(
     before: MetricSeries, after: MetricSeries, shared: Sequence[tuple[RepeatValue, RepeatValue]], alpha: float
 ) -> HistoryComparison:
-    from boosters_eval.stats.significance import Criteria  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.tables import compare_sides  # noqa: PLC0415 (loads scipy)
 
     metric = after.metric
     first, second = (observe_repeats(metric, [pair[index] for pair in shared]) for index in (0, 1))
@@ -138,8 +140,6 @@ def _compare_paired(
 
 def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
     """Welch's test, widened for the rows that splits share, on splits that are not the same or not known to be."""
-    from boosters_eval.stats.significance import Criteria, conclude  # noqa: PLC0415 (loads scipy)
-
     known = all(one.split_digest for one in (*before.observations, *after.observations))
     how = f"not paired: {'no split is shared' if known else 'the splits are not recorded'}"
     values = [one.value for side in (after, before) for one in side.observations]
@@ -156,10 +156,6 @@ def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -
 
 
 def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
-    import numpy as np  # noqa: PLC0415 (a listing loads no scientific package)
-
-    from boosters_eval.stats.inference import StudentT, welch  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.significance import prepare  # noqa: PLC0415 (loads scipy)
 
     sides = [observe_repeats(after.metric, one.observations) for one in (after, before)]
     left, right = ([one.value for one in side.values()] for side in sides)
@@ -239,7 +235,6 @@ def judge_alike(pairs: Sequence[_Pair]) -> dict[tuple[int, int], dict[str, str]]
 
 
 def _judge_group(group: list[_Pair], splits: _Splits, found: dict[tuple[int, int], dict[str, str]]) -> None:
-    import numpy as np  # noqa: PLC0415 (a listing loads no scientific package)
 
     names = group[0][0].measures()
     shape = (len(group), len(names), len(splits.n_valid))
@@ -271,12 +266,6 @@ def _decide_verdicts(
     *,
     higher: bool,
 ) -> list[str | None]:
-    from boosters_eval.stats.significance import (  # noqa: PLC0415 (loads scipy)
-        Criteria,
-        verdicts_of_scores,
-        verdicts_of_times,
-    )
-
     made: Sequence[Verdict | None]
     if name in RESOURCES:
         made = verdicts_of_times(a, b, Criteria(higher, "paired", ALPHA))

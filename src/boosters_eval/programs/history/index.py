@@ -406,22 +406,16 @@ def _judge_open(connection: sqlite3.Connection) -> None:
         if len(rows) < _ROWS_AT_A_TIME and not any(row[-1] for row in rows):  # all are first: no test, and no scipy
             _write_verdicts(connection, ((SeriesRow(*row[:-1]), 0, "") for row in rows))
             return
-    _load_tests()
+    import_module("boosters_eval.programs.history.compare")  # it loads scipy, which others must not wait for
     more = True
     while more:
         with store.transaction(connection):  # nobody may drop in between what is compared
             more = _judge_some(connection)
 
 
-def _load_tests() -> None:
-    """Load scipy before a transaction, so that others do not wait for it."""
-    for name in ("boosters_eval.programs.history.compare", "boosters_eval.stats.tables"):
-        import_module(name)
-
-
 def _judge_some(connection: sqlite3.Connection) -> bool:
     """Judge some of what is open, line by line; False if there is no more."""
-    from boosters_eval.programs.history.compare import judge_alike  # noqa: PLC0415 (loads pydantic)
+    from boosters_eval.programs.history.compare import judge_alike  # noqa: PLC0415 (loads scipy)
 
     found = connection.execute(_OPEN, (_ROWS_AT_A_TIME,)).fetchall()
     rows = [SeriesRow(*row[:-1]) for row in found]
@@ -455,7 +449,7 @@ def _write_verdicts(connection: sqlite3.Connection, found: Iterable[tuple[Series
 
 def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], metrics: Iterable[str] | None) -> None:
     """Judge these metrics, or all, where that has not been done yet."""
-    _load_tests()
+    import_module("boosters_eval.programs.history.compare")  # it loads scipy, which others must not wait for
     get_series = _make_getter(connection)
     wanted = None if metrics is None else set(metrics)
     with store.transaction(connection):
@@ -491,7 +485,7 @@ def _get_row(connection: sqlite3.Connection, line: int, run: int) -> SeriesRow |
 
 
 def _judge(row: SeriesRow, before: SeriesRow, get_series: SeriesGetter, metrics: Iterable[str]) -> dict[str, str]:
-    from boosters_eval.programs.history.compare import compare_series  # noqa: PLC0415 (loads pydantic)
+    from boosters_eval.programs.history.compare import compare_series  # noqa: PLC0415 (loads scipy)
 
     found = {}
     for metric in metrics:
