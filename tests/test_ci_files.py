@@ -131,12 +131,12 @@ def test_the_tests_run_on_every_python_that_is_promised_and_on_macos():
     assert [place["os"] for place in matrix["include"]] == ["macos-latest"]
 
 
-def test_the_workflow_of_the_tests_checks_what_make_test_checks():
+def test_the_workflow_of_the_tests_checks_what_make_test_checks_and_the_deaths_that_take_too_long_there():
     makefile = (ROOT / "Makefile").read_text()
     targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     used = {step["run"].split()[1] for step in steps(named("tests.yml")) if step.get("run", "").startswith("make ")}
     rule = re.search(r"^test: (.*?)  ##.*\n.* -j2 (.*?)  #", makefile, re.MULTILINE)
-    assert used == {*rule[1].split(), *rule[2].split()} <= set(targets)
+    assert used == {*rule[1].split(), *rule[2].split(), "test-deaths"} <= set(targets)
 
 
 @pytest.mark.parametrize(("tag", "code"), [(f"v{PROJECT['version']}", 0), ("v0.0.1", 1), ("v$(touch hacked)", 1)])
