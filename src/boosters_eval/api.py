@@ -639,9 +639,9 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
     The reference may also be the path of a run's folder, wherever it is.
     """
-    from boosters_eval.programs.runs.manage import verified_files  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.runs.manage import verify_files  # noqa: PLC0415 (keeps start-up fast)
 
-    yield from verified_files(_reference(reference), given_home(home))
+    yield from verify_files(_reference(reference), given_home(home))
 
 
 def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:

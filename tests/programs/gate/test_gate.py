@@ -28,19 +28,18 @@ from boosters_eval.programs.baseline.model import save_baseline
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.gate.cases import cases_of_run, read_references, read_scores, retained
+from boosters_eval.programs.gate.cases import measure_retained, read_references, read_scores, score_run
 from boosters_eval.programs.gate.decision import (
-    _coverage,
     _decide_run,
     decide_run,
     decide_scores,
-    default_path,
+    describe_verification,
+    find_default_path,
     is_decision,
     make_report,
-    verified_against,
     verify_decision,
 )
-from boosters_eval.programs.gate.model import Case, GateError, GateRules
+from boosters_eval.programs.gate.model import Case, Coverage, GateError, GateRules
 from boosters_eval.programs.gate.request import TIERS, GateRequest
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
@@ -155,12 +154,12 @@ def decide(home, baseline, judge=outcome, changed=None, **options):
     ],
 )
 def test_the_score_is_the_quality_retained(before, now, higher, kept):
-    assert retained(before, now, higher_is_better=higher) == kept
+    assert measure_retained(before, now, higher_is_better=higher) == kept
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.booleans())
 def test_the_score_is_in_the_unit_interval_and_1_only_without_loss(before, now, higher):
-    score = retained(before, now, higher_is_better=higher)
+    score = measure_retained(before, now, higher_is_better=higher)
     assert 0 <= score <= 1
     better = now >= before if higher else now <= before
     assert better <= (score == 1.0)
@@ -243,7 +242,7 @@ def test_a_score_that_is_no_number_counts_as_zero(baseline):
         return result if cell.repeat.seed not in (42, 1379) else result.model_copy(update={"metrics": {"rmse": value}})
 
     references, *_ = read_references(baseline, "boosters")
-    cases, _ = cases_of_run(ResultCollection(map(broken, plan(("reg", "bin")).cells)), "boosters", references)
+    cases, _ = score_run(ResultCollection(map(broken, plan(("reg", "bin")).cells)), "boosters", references)
     cases = [case for case in cases if case.dataset in ("reg", "bin")]
     reasons = {case.case_id: case.reason for case in cases if case.score == 0}
     assert reasons == {
@@ -258,7 +257,7 @@ def test_an_unsupported_config_scores_zero_with_the_reason(home, baseline):
     run = ResultCollection([outcome(cell) for cell in plan(datasets=[name for name in METRIC if name != "bin"]).cells])
     references, *_ = read_references(baseline, "boosters")
     run.unsupported = [factories.absence(Unsupported, "bin/gbdt", "boosters", "no such objective")]
-    cases, _ = cases_of_run(run, "boosters", references)
+    cases, _ = score_run(run, "boosters", references)
     assert {case.reason for case in cases if case.score == 0} == {"unsupported: no such objective"}
 
 
@@ -302,7 +301,7 @@ def test_a_baseline_of_version_1_is_compared_by_its_mean(home):
         for seed in SEEDS
     ]
     references, *_ = read_references(V1, "boosters")
-    cases, notes = cases_of_run(ResultCollection(results), "boosters", references)
+    cases, notes = score_run(ResultCollection(results), "boosters", references)
     scores = [case.score for case in cases if case.case_id.startswith(f"{ours[0]['config']}|")]
     assert scores == [1.0] * 2
     assert f"{ours[0]['config']}: the baseline has no seeds, each seed is compared with its mean." in notes
@@ -329,7 +328,7 @@ def test_a_cell_twice_decides_nothing(baseline, first):
     results.insert(0 if first else len(results), outcome(plan().cells[0], 0.5))
     references, *_ = read_references(baseline, "boosters")
     with pytest.raises(GateError, match="The run has reg/gbdt, cell 42, more than once"):
-        cases_of_run(ResultCollection(results), "boosters", references)
+        score_run(ResultCollection(results), "boosters", references)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +378,7 @@ def objections(scores, **changes):
     report = make_report(factories.cases(*scores, **changes.pop("case", {})), run_id="deadbeef")
     report = report.replace(**changes.pop("report", {}))
     made = rules(**changes)
-    return made.objections(report, _coverage(report, made.threshold))
+    return made.objections(report, Coverage.of(report, made.threshold))
 
 
 def test_one_case_is_a_case():
@@ -450,7 +449,7 @@ def test_held_out_data_sets_must_themselves_hold():
     cases += [Case(case_id=f"h{index}", score=0.75, class_="held_out") for index in range(5)]
     report = make_report(cases, run_id="deadbeef")
     made = rules(tier="gold", threshold=0.95, held_out=True)
-    told = made.objections(report, _coverage(report, 0.95))
+    told = made.objections(report, Coverage.of(report, 0.95))
     assert told == ("The lower bound 0.7500 of the held-out cases is below the threshold 0.95.",)
 
 
@@ -467,11 +466,11 @@ def test_nothing_is_said_to_be_covered_where_the_bound_misses_the_threshold():
     """The mean reaches the threshold, the bound does not: there is no promotion that few units could spoil."""
     report = make_report(factories.cases(*[1.0] * 11, 0.5), run_id="deadbeef")
     assert report.lower_bound_95 < 0.95 < report.mean_score
-    coverage = _coverage(report, 0.95)
+    coverage = Coverage.of(report, 0.95)
     assert coverage.level is None
     (told,) = rules(threshold=0.95, low_coverage=False).objections(report, coverage)
     assert told.startswith("The lower bound ")
-    at_bound = _coverage(report, report.lower_bound_95)
+    at_bound = Coverage.of(report, report.lower_bound_95)
     assert at_bound.level == pytest.approx(min(0.95, 1 - (report.lower_bound_95 / report.mean_score) ** 12))
 
 
@@ -582,7 +581,7 @@ def test_unknown_libraries_are_told(home, baseline):
         decide(home, baseline, library="xgboost")
     references, *_ = read_references(baseline, "boosters")
     with pytest.raises(UnknownNameError, match="library of the run"):
-        cases_of_run(ResultCollection(), "boosters", references)
+        score_run(ResultCollection(), "boosters", references)
 
 
 @pytest.mark.parametrize(
@@ -619,10 +618,10 @@ def test_verifying_gets_the_same_bytes_from_the_journal(home, baseline, tmp_path
 
 def test_verifying_does_not_need_the_baseline_any_more_but_says_so(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
-    assert verified_against(path) == f"tier bronze and threshold 0.98 as quoted; compared with {baseline}"
+    assert describe_verification(path) == f"tier bronze and threshold 0.98 as quoted; compared with {baseline}"
     baseline.unlink()
     assert verify_decision(path, home=home) == ""
-    assert verified_against(path).endswith("baseline as quoted, not compared with the file")
+    assert describe_verification(path).endswith("baseline as quoted, not compared with the file")
 
 
 def test_a_decision_whose_quoted_baseline_was_edited_is_found_by_the_file_it_names(home, baseline, tmp_path):
@@ -753,9 +752,9 @@ def test_unknown_keys_are_refused_in_a_decision(home, baseline, tmp_path):
 
 def test_the_default_place_is_named_by_run_library_and_tier(home, baseline):
     decision = decide(home, baseline)
-    assert default_path(decision, home) == home / "gate" / f"{plan().run_id}-boosters-bronze.json"
+    assert find_default_path(decision, home) == home / "gate" / f"{plan().run_id}-boosters-bronze.json"
     strange = decision.replace(report=decision.report.replace(library="../../etc/x"))
-    assert default_path(strange, home).parent == home / "gate"
+    assert find_default_path(strange, home).parent == home / "gate"
 
 
 # Scores from elsewhere.
@@ -797,13 +796,13 @@ def test_the_seed_of_a_scores_file_is_its_content(tmp_path):
     assert one.report.run_id != other.report.run_id
     path = write(None, one, tmp_path)
     assert verify_decision(path) == ""
-    assert verified_against(path).endswith(f"as quoted; compared with {file}")
+    assert describe_verification(path).endswith(f"as quoted; compared with {file}")
     assert verify_decision(path, scores=changed) == f"what it quotes is not what {changed} holds"
     with pytest.raises(ConfigError, match="has nothing to do with it"):
         verify_decision(path, baseline=changed)
     file.unlink()
     assert verify_decision(path) == ""
-    assert verified_against(path).endswith("scores as quoted, not compared with the file")
+    assert describe_verification(path).endswith("scores as quoted, not compared with the file")
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["report"]["per_case"][3]["score"] = 1.0
     path.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")

@@ -5,8 +5,8 @@ import logging
 import numpy as np
 import pytest
 
-from boosters_eval.programs.gate.decision import _coverage, make_report
-from boosters_eval.programs.gate.model import Case, GateRules
+from boosters_eval.programs.gate.decision import make_report
+from boosters_eval.programs.gate.model import Case, Coverage, GateRules
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 
 JUST = 1 + 1e-9  # a threshold that the true mean does not reach, by as little as possible
@@ -29,7 +29,7 @@ def promoted(scores, threshold, number, *, low_coverage=False):
     ]
     report = make_report(cases, run_id=f"{number:08x}")
     rules = GateRules(threshold=threshold, held_out=False, low_coverage=low_coverage)
-    coverage = _coverage(report, threshold)
+    coverage = Coverage.of(report, threshold)
     return None if rules.objections(report, coverage) else coverage.level
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import Comparison, Verdict
 
 
-def default_path(name: str = "baseline") -> Path:
+def find_default_path(name: str = "baseline") -> Path:
     """The default place for a baseline: tests/baselines here, or BOOSTERS_EVAL_BASELINE_DIR."""
     return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
 
@@ -189,7 +189,7 @@ def _comparison(finding: Finding, rule: SequentialRule) -> Comparison:
 
 def record_baseline(request: RecordRequest) -> Findings:
     """Run a suite, or take an earlier run, and record its results."""
-    path = request.file or request.output or default_path()
+    path = request.file or request.output or find_default_path()
     if not request.dry_run:
         check_writable(path)
     replaced = _replaced(path)
@@ -278,7 +278,7 @@ def prepare_check(request: CheckRequest) -> PreparedCheck:
 
 def check_baseline(request: CheckRequest) -> Findings:
     """Run the baseline's suite again, or take an earlier run, and compare."""
-    given = request.file or request.baseline or default_path()
+    given = request.file or request.baseline or find_default_path()
     if isinstance(given, Path) and not given.exists():
         raise ConfigError(
             f"{given} does not exist; record it with 'boosters-eval baseline record {quote(str(given))}'."
@@ -300,7 +300,7 @@ def check_baseline(request: CheckRequest) -> Findings:
 
 def check_suite(request: QuickRequest | FullRequest) -> Findings:
     """Run a suite and check its baseline; without one, show the results and say that nothing was checked."""
-    path = default_path(request.suite)
+    path = find_default_path(request.suite)
     if path.exists():
         return check_baseline(CheckRequest(**vars(request), suite=request.suite, baseline=path))
     shared = {name: getattr(request, name) for name in (*Selection.parameters, *Tolerant.parameters, "output")}

@@ -98,7 +98,7 @@ def check_directions(references: Iterable[Reference]) -> None:
             )
 
 
-def cases_of_run(
+def score_run(
     run: ResultCollection,
     library: str,
     references: Sequence[Reference],
@@ -139,7 +139,7 @@ def cases_of_run(
     return cases, notes
 
 
-def planned_records(plan: Plan) -> list[Record]:
+def list_planned(plan: Plan) -> list[Record]:
     """The cells of a plan, whether they ran or not."""
     return [
         Record(**identity_of(spec_of(cell)), library=cell.target.name, seed=cell.repeat.seed, fold=cell.repeat.fold)
@@ -171,7 +171,7 @@ def _datasets(records: Iterable[Record], references: Iterable[Reference]) -> dic
     return found
 
 
-def flaky_cells(run: ResultCollection, library: str, references: Iterable[Reference]) -> tuple[int, list[str]]:
+def count_flaky(run: ResultCollection, library: str, references: Iterable[Reference]) -> tuple[int, list[str]]:
     """How many of the baseline's cells finished only after they had failed, and a sentence per config."""
     sentences = []
     count = 0
@@ -202,7 +202,7 @@ def check_held_out(cases: Iterable[Case]) -> None:
         raise ConfigError("Some data sets must not be held out, to hold the others against. Got all as held out.")
 
 
-def changed_work(run: ResultCollection, library: str, references: Sequence[Reference]) -> list[str]:
+def describe_changed_work(run: ResultCollection, library: str, references: Sequence[Reference]) -> list[str]:
     """The configs whose parameters or profile are not the recorded ones, one sentence each."""
     sentences = []
     for reference in references:
@@ -238,10 +238,10 @@ def _score(reference: Reference, cell: str, outcome: _CellResult | None, unsuppo
     if value is None or not math.isfinite(value):
         return 0.0, f"no score: {reference.metric} is {'absent' if value is None else value}"
     expected = reference.per_seed.get(cell, reference.mean)
-    return retained(expected, value, higher_is_better=reference.higher_is_better), ""
+    return measure_retained(expected, value, higher_is_better=reference.higher_is_better), ""
 
 
-def retained(baseline: float, current: float, *, higher_is_better: bool) -> float:
+def measure_retained(baseline: float, current: float, *, higher_is_better: bool) -> float:
     """The share of the baseline's quality that is kept: 1 when nothing was lost, 0 where no ratio makes sense."""
     good, bad = (current, baseline) if higher_is_better else (baseline, current)
     if good >= bad:
@@ -310,7 +310,7 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
                 f"Got {', '.join(columns) or 'none'}."
             )
         reader.fieldnames = columns
-        rows = list(reader)
+        rows: list[dict[Any, Any]] = list(reader)
     except csv.Error as error:
         raise FileFormatError(f"{path} is not CSV: {error}.") from None
     for number, row in enumerate(rows, 1):
@@ -319,12 +319,8 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
         if values != len(columns):
             some = count_of(values, "value")
             raise FileFormatError(f"{path}, case {number}, has {some} for {len(columns)} columns.")
-    return [_csv_case(row) for row in rows]
-
-
-def _csv_case(row: dict[Any, Any]) -> dict[str, Any]:
-    """An empty class means no class; a score that is not a number stays text, for the model to refuse."""
-    found: dict[str, Any] = {str(name): value for name, value in row.items() if name != "class" or value}
-    with contextlib.suppress(TypeError, ValueError):
-        found["score"] = float(found["score"])
-    return found
+        if not row.get("class"):
+            row.pop("class", None)  # an empty class means no class
+        with contextlib.suppress(ValueError):  # what is no number stays text, for the model to refuse
+            row["score"] = float(row["score"])
+    return rows

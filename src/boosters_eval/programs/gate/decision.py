@@ -17,21 +17,21 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormat
 from boosters_eval.core.files import check_format, compute_digest, load_json, read_text
 from boosters_eval.core.home import home as run_home
 from boosters_eval.core.model import Model
+from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.runs import find_run, load_verified
 from boosters_eval.programs.benchmark.runs import BENCHMARK, collect
 from boosters_eval.programs.gate.cases import (
-    cases_of_run,
-    changed_work,
     check_directions,
     check_held_out,
-    flaky_cells,
-    planned_records,
+    count_flaky,
+    describe_changed_work,
+    list_planned,
     read_references,
     read_scores,
+    score_run,
 )
 from boosters_eval.programs.gate.model import (
     KIND,
-    LEAST_COVERED,
     BenchRunReport,
     Coverage,
     GateDecision,
@@ -43,11 +43,8 @@ from boosters_eval.stats.bootstrap import (
     MIN_CASES,
     MOSTLY,
     compute_lower_bound_95,
-    covered_level,
     intraclass_correlation,
     largest_lump,
-    units_needed,
-    vouched_threshold,
 )
 
 if TYPE_CHECKING:
@@ -152,7 +149,7 @@ def decide_scores(path: Path, rules: GateRules) -> GateDecision:
     return _decide_scores(cases, rules, ScoresSource(file=str(path), file_sha256=digest), versions=_tool_versions())
 
 
-def default_path(decision: GateDecision, home: Path | None = None) -> Path:
+def find_default_path(decision: GateDecision, home: Path | None = None) -> Path:
     """Beside the runs, named after what was decided on; a name from outside is reduced to harmless characters."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", decision.report.library or "scores").lstrip(".")
     return run_home(home) / "gate" / f"{decision.report.run_id[:16]}-{name}-{decision.rules.tier}.json"
@@ -194,7 +191,7 @@ def _computed_again(decision: GateDecision, home: Path | None) -> GateDecision:
     return _decide_scores(decision.report.per_case, decision.rules, source, versions=versions)
 
 
-def verified_against(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
+def describe_verification(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
     """What `verify_decision` could check the decision against, in words; nothing outside it vouches for its rules."""
     decision = _load(path, read_text(path))
     rules = decision.rules
@@ -234,12 +231,12 @@ def _decide_run(
     check_directions(source.references)
     found = load_verified(find_run(source.run_id, home), source.attempt)  # deciding begins with verifying
     run = collect(found)
-    cases, notes = cases_of_run(
-        run, source.library, source.references, held_out=source.held_out, planned=planned_records(found.plan)
+    cases, notes = score_run(
+        run, source.library, source.references, held_out=source.held_out, planned=list_planned(found.plan)
     )
     check_held_out(cases)
-    changed = changed_work(run, source.library, source.references)
-    n_flaky, flaky = flaky_cells(run, source.library, source.references)
+    changed = describe_changed_work(run, source.library, source.references)
+    n_flaky, flaky = count_flaky(run, source.library, source.references)
     report = make_report(
         cases,
         run_id=source.run_id,
@@ -275,8 +272,9 @@ def _decide_scores(
 
 
 def _decision(report: BenchRunReport, rules: GateRules, source: RunSource | ScoresSource) -> GateDecision:
-    coverage = _coverage(report, rules.threshold)
-    objections = rules.objections(report, coverage)
+    coverage = Coverage.of(report, rules.threshold)
+    with speaking_of({}):  # the file has the same bytes, whoever asks
+        objections = rules.objections(report, coverage)
     return GateDecision(
         promoted=not objections,
         objections=objections,
@@ -285,16 +283,6 @@ def _decision(report: BenchRunReport, rules: GateRules, source: RunSource | Scor
         coverage=coverage,
         report=report,
         source=source,
-    )
-
-
-def _coverage(report: BenchRunReport, threshold: float) -> Coverage:
-    scores = list(report.per_unit.values())
-    reached = report.lower_bound_95 >= threshold
-    return Coverage(
-        level=covered_level(scores, threshold) if reached else None,
-        vouched=round(vouched_threshold(scores, LEAST_COVERED), 6),  # a logarithm's last digits differ
-        needed=units_needed(scores, threshold, LEAST_COVERED),
     )
 
 

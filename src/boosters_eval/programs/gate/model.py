@@ -10,8 +10,10 @@ from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
+from boosters_eval.core.terms import given
 from boosters_eval.programs.baseline.render import apart
 from boosters_eval.programs.gate.request import TIERS
+from boosters_eval.stats.bootstrap import covered_level, units_needed, vouched_threshold
 
 KIND = "boosters-eval gate decision"
 MIN_HELD_OUT = 5
@@ -110,25 +112,27 @@ class GateRules(Model):
             bound, _ = apart(report.lower_bound_95, self.threshold)
             found.append(f"The lower bound {bound} is below the threshold {self.threshold}.")
         elif coverage.level is not None and coverage.level < LEAST_COVERED and not self.low_coverage:
-            found.append(f"{coverage.sentence(self.threshold, noun)} (or say --allow-low-coverage).")
+            found.append(f"{coverage.sentence(self.threshold, noun)} (or say {given('allow_low_coverage')}).")
         if report.n_units < self.needed:
-            found.append(f"{there_are(report.n_units, noun)}; tier {self.tier} needs {self.needed}.")
+            found.append(f"{_there_are(report.n_units, noun)}; tier {self.tier} needs {self.needed}.")
         if self.held_out:
             found += self._held_out_objections(report)
         if report.n_changed and not self.changed_parameters:
-            have = there_are(report.n_changed, "config")
-            found.append(f"{have} with other parameters than the baseline's (or say --allow-changed-parameters).")
+            have = _there_are(report.n_changed, "config")
+            allow = given("allow_changed_parameters")
+            found.append(f"{have} with other parameters than the baseline's (or say {allow}).")
         if report.n_flaky > self.flaky:
-            have = there_are(report.n_flaky, "flaky cell")
-            found.append(f"{have}: trying again until it works proves nothing (or say --allow-flaky {report.n_flaky}).")
+            have = _there_are(report.n_flaky, "flaky cell")
+            allow = given("allow_flaky", report.n_flaky)
+            found.append(f"{have}: trying again until it works proves nothing (or say {allow}).")
         if report.of_itself:
             found.append("The baseline was recorded from this very run: there is nothing to compare it with.")
         return tuple(found)
 
     def _held_out_objections(self, report: BenchRunReport) -> list[str]:
         if report.n_held_out < MIN_HELD_OUT:
-            have = there_are(report.n_held_out, f"held-out {report.unit_noun}")
-            return [f"{have}; {MIN_HELD_OUT} are needed (or say --no-held-out)."]
+            have = _there_are(report.n_held_out, f"held-out {report.unit_noun}")
+            return [f"{have}; {MIN_HELD_OUT} are needed (or say {given('no_held_out')})."]
         bound = report.lower_bound_95_held_out
         if bound is None or bound >= self.threshold:
             return []
@@ -143,23 +147,29 @@ class Coverage(Model):
     vouched: float  # the highest threshold that is covered at 90 %
     needed: int | None  # how many units with this mean would cover the threshold at 90 %
 
+    @classmethod
+    def of(cls, report: BenchRunReport, threshold: float) -> Self:
+        """From the scores of the report's units."""
+        scores = list(report.per_unit.values())
+        reached = report.lower_bound_95 >= threshold
+        return cls(
+            level=covered_level(scores, threshold) if reached else None,
+            vouched=round(vouched_threshold(scores, LEAST_COVERED), 6),  # a logarithm's last digits differ
+            needed=units_needed(scores, threshold, LEAST_COVERED),
+        )
+
     def sentence(self, threshold: float, noun: str) -> str:
         """What a low level means, without a full stop."""
         level = 0.0 if self.level is None else self.level
+        vouched = int(self.vouched * 1000) / 1000  # never more than is vouched for
         more = "" if self.needed is None else f"; {self.needed} would cover it"
         return (
             f"The threshold {threshold} is covered at {100 * level:.0f} %, below {100 * LEAST_COVERED:.0f} %: so few "
-            f"{noun}s would seldom show a rare total loss. They vouch for {_floor(self.vouched)}{more}"
+            f"{noun}s would seldom show a rare total loss. They vouch for {vouched:.3f}{more}"
         )
 
 
-def _floor(value: float) -> str:
-    """Three decimals, never more than the value."""
-    return f"{int(value * 1000) / 1000:.3f}"
-
-
-def there_are(number: int, noun: str) -> str:
-    """A count as the beginning of a sentence."""
+def _there_are(number: int, noun: str) -> str:
     return f"There is 1 {noun}" if number == 1 else f"There are {number} {noun}s"
 
 

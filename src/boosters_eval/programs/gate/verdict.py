@@ -9,7 +9,7 @@ from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import count_of
 from boosters_eval.programs.baseline.render import apart
-from boosters_eval.programs.gate.decision import decide_run, decide_scores, default_path
+from boosters_eval.programs.gate.decision import decide_run, decide_scores, find_default_path
 from boosters_eval.programs.gate.model import GateRules
 from boosters_eval.reports.numbers import number
 from boosters_eval.runners.builds.reference import label_of
@@ -27,7 +27,7 @@ _WORST = 10  # cases below the threshold that are listed
 def decide_and_write(request: GateRequest) -> GateFindings:
     """Decide whether a version may be released, and write the decision: it is meant to be verified."""
     decision = decide(request)
-    path = request.output or default_path(decision, request.home)
+    path = request.output or find_default_path(decision, request.home)
     write_atomically(path, decision.text())
     return GateFindings(decision, path, as_json=request.json)
 

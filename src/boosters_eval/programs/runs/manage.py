@@ -271,7 +271,7 @@ def verify(request: VerifyRequest) -> Verification:
         return verify_decision(request)
     if request.baseline is not None or request.scores is not None:
         raise ConfigError(f"{named('baseline')} and {named('scores')} are only for the file of a gate decision.")
-    return Verification(tuple(verified_files(str(request.reference), request.home)), "complete and untouched")
+    return Verification(tuple(verify_files(str(request.reference), request.home)), "complete and untouched")
 
 
 def verify_decision(request: VerifyRequest) -> Verification:
@@ -282,11 +282,11 @@ def verify_decision(request: VerifyRequest) -> Verification:
     if file.is_file() and not decision.is_decision(file):
         raise ConfigError(f"{file} is not a gate decision.")
     fault = decision.verify_decision(file, home=request.home, **quoted)
-    against = decision.verified_against(file, **quoted)
+    against = decision.describe_verification(file, **quoted)
     return Verification(((str(file), fault),), f"computed again, with the same bytes ({against})")
 
 
-def verified_files(reference: str, home: Path | None) -> Iterator[tuple[str, str]]:
+def verify_files(reference: str, home: Path | None) -> Iterator[tuple[str, str]]:
     """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
     given = Path(reference)
     # A folder is meant only where it is named as one: a run of that name comes first.
