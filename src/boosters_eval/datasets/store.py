@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 _PARTS = ("x", "y", "weights", "groups", "sensitive", "split", "split_by")
 _META = "table.json"
+_DECLARED = (
+    *("name", "task", "recipe", "subsample", "n_samples", "n_features", "n_classes", "categorical", "feature_names"),
+    *("has_missing", "quantiles"),
+)
 
 
 class _Meta(Model):
@@ -50,30 +54,25 @@ class _Meta(Model):
     n_groups: int | None
     has_missing: bool
     categorical: tuple[int, ...]
-    max_categories: int
+    max_categories: int  # the most distinct categories of any column, not counting missing values
     feature_names: tuple[str, ...]
     category_names: dict[str, list[str]] | None
     sizes: dict[str, int]  # bytes of each array's file
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(_Meta):
     """A table in the cache: where it is, and all that planning must know about it."""
 
     name: str
     path: Path
-    digest: str
-    task: Task
-    n_samples: int
-    n_features: int
-    n_classes: int | None
-    n_groups: int | None
-    has_missing: bool
-    categorical: tuple[int, ...]
-    max_categories: int  # the most distinct categories of any column, not counting missing values
-    feature_names: tuple[str, ...]
-    weighted: bool
-    sensitive: bool
+
+    @property
+    def weighted(self) -> bool:
+        return "weights" in self.sizes
+
+    @property
+    def sensitive(self) -> bool:
+        return "sensitive" in self.sizes
 
 
 # A reference to the loader is beside its result, because its id may be reused by another one. It does not keep it
@@ -115,20 +114,7 @@ def open_stored(path: Path) -> Table:
 
 def _declared(config: DatasetConfig) -> str:
     """Everything in the declaration that the stored table depends on."""
-    fields = (
-        *(
-            "name",
-            "task",
-            "recipe",
-            "subsample",
-            "n_samples",
-            "n_features",
-            "n_classes",
-            "categorical",
-            "feature_names",
-        ),
-        *("has_missing", "quantiles", *(("split_by",) if config.split_by else ())),
-    )
+    fields = [*_DECLARED, *(["split_by"] if config.split_by else [])]
     return json.dumps([SCHEMA_VERSION, *(getattr(config, field) for field in fields)], default=lambda task: task.value)
 
 
@@ -154,7 +140,7 @@ def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
             BoostersEvalWarning,
             stacklevel=2,
         )
-    return None if meta is None else _stored(config.name, path, meta)
+    return None if meta is None else Stored(name=config.name, path=path, **dict(meta))
 
 
 def _from_loader(config: DatasetConfig, root: Path) -> Stored:
@@ -170,7 +156,8 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
         raise DatasetError(f"The loader of data set '{config.name}' failed: {text}.") from error
     table = as_table(config, raw)
     if config.subsample is not None and config.subsample < len(table.y):
-        table = _take(table, subsample_rows(table, config.task, config.subsample))
+        rows = subsample_rows(table, config.task, config.subsample)
+        table = replace(table, **{part: array[rows] for part, array in _arrays(table).items()})
     meta = _describe(config.task, table)
     path = _table_path(root, meta.digest)
     try:
@@ -182,42 +169,11 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
             f"Cannot keep data set '{config.name}' in {root}: {error.strerror or error}."
             f" {VARIABLE} names another directory."
         ) from None
-    return _stored(config.name, path, meta)
-
-
-def _take(table: Table, rows: Any) -> Table:
-    picked: dict[str, Any] = {
-        part: None if getattr(table, part) is None else getattr(table, part)[rows] for part in _PARTS
-    }
-    return Table(
-        **picked,
-        categorical=table.categorical,
-        feature_names=table.feature_names,
-        category_names=table.category_names,
-    )
+    return Stored(name=config.name, path=path, **dict(meta))
 
 
 def _table_path(root: Path, digest: str) -> Path:
     return root / "tables" / digest[:32]
-
-
-def _stored(name: str, path: Path, meta: _Meta) -> Stored:
-    return Stored(
-        name=name,
-        path=path,
-        digest=meta.digest,
-        task=meta.task,
-        n_samples=meta.n_samples,
-        n_features=meta.n_features,
-        n_classes=meta.n_classes,
-        n_groups=meta.n_groups,
-        has_missing=meta.has_missing,
-        categorical=meta.categorical,
-        max_categories=meta.max_categories,
-        feature_names=meta.feature_names,
-        weighted="weights" in meta.sizes,
-        sensitive="sensitive" in meta.sizes,
-    )
 
 
 def _arrays(table: Table) -> dict[str, Any]:
@@ -234,6 +190,7 @@ def _digest(head: list[Any], arrays: dict[str, Any]) -> str:
 
 def _describe(task: Task, table: Table) -> _Meta:
     head = [task.value, table.categorical, table.feature_names, table.category_names]
+    columns = (table.x[:, position] for position in table.categorical)
     return _Meta(
         digest=_digest(head, _arrays(table)),
         task=task,
@@ -243,15 +200,11 @@ def _describe(task: Task, table: Table) -> _Meta:
         n_groups=None if table.groups is None else len(np.unique(table.groups)),
         has_missing=bool(np.isnan(table.x).any()),
         categorical=table.categorical,
-        max_categories=max((_cardinality(table.x[:, column]) for column in table.categorical), default=0),
+        max_categories=max((len(np.unique(codes[~np.isnan(codes)])) for codes in columns), default=0),
         feature_names=table.feature_names,
         category_names=table.category_names,
         sizes={},
     )
-
-
-def _cardinality(codes: Any) -> int:
-    return len(np.unique(codes[~np.isnan(codes)]))
 
 
 def _read_meta(path: Path) -> _Meta | None:
