@@ -399,7 +399,7 @@ def test_groups_of_a_users_frame_become_codes():
         ("time:day", [1.0, np.nan] * 20, "It is missing in 20 rows"),
         ("time:day", pd.array([1, None] * 20, dtype="Int64"), "It is missing in 20 rows"),
         ("time:day", pd.array([True, None] * 20, dtype="boolean"), "It is missing in 20 rows"),
-        ("group:day", ["x", None, "y", "z"] * 10, "The group column 'day' of data must be known in every row"),
+        ("group:day", ["x", None, "y", "z"] * 10, "The group column 'day' of data must have a value in every row"),
         ("time:dya", np.arange(N), "'dya' is no column of data. Did you mean 'day'?"),
         ("group:target", np.arange(N), "The group column 'target' is the target"),
     ],

@@ -11,8 +11,8 @@ import numpy as np
 
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.core.text import join_words
-from boosters_eval.datasets.config import Table
-from boosters_eval.datasets.splits import followed, with_split_column
+from boosters_eval.datasets.config import Table, parse_split
+from boosters_eval.datasets.splits import follow_split, split_values
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
 
 
 def is_text(column: pd.Series[Any]) -> bool:
-    """Whether the values are names rather than quantities."""
     from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     kinds = (types.is_string_dtype, types.is_object_dtype)
@@ -64,7 +63,6 @@ def is_text(column: pd.Series[Any]) -> bool:
 
 
 def is_number(column: pd.Series[Any]) -> bool:
-    """Whether the values are numbers or bools."""
     from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     return bool(types.is_any_real_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype))
@@ -85,7 +83,6 @@ def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def numbers(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
-    """A numeric or bool column as float32."""
     if not is_number(column):
         raise DatasetError(f"Column '{name}' is of type {column.dtype}: convert it to numbers first.")
     with np.errstate(over="ignore"):
@@ -121,6 +118,7 @@ def refuse_stray(name: str, column: pd.Series[Any]) -> None:
         raise DatasetError(f"Column '{name}' holds numbers, but '{column.iloc[row]}' in row {row + 1} is not a number.")
 
 
+_KINDS = {"weights": np.float64, "groups": np.int64, "sensitive": np.int64, "split": np.int8}
 MAX_CELLS = 2**31
 MAX_GRADE = 30  # the most that LightGBM and XGBoost take
 MAX_CODE = 2**24  # float32 holds whole numbers exactly up to here
@@ -139,30 +137,30 @@ def as_table(config: DatasetConfig, raw: Any) -> Table:
     y = _array(name, "y", raw.y, 1)
     if x.size > MAX_CELLS:
         raise DatasetError(f"Data set '{name}' has {x.shape[0]} x {x.shape[1]} cells: more than 2**31.")
-    table = Table(
-        x=np.ascontiguousarray(_narrow(x)),
+    given = {part: getattr(raw, part) for part in _KINDS if getattr(raw, part) is not None}
+    with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused below with a sentence
+        narrow = np.ascontiguousarray(x.astype(np.float32))
+    table = replace(
+        raw,
+        x=narrow,
         y=np.asarray(y, dtype=np.float64),
-        weights=None if raw.weights is None else _array(name, "weights", raw.weights, 1).astype(np.float64),
-        groups=None if raw.groups is None else _array(name, "groups", raw.groups, 1).astype(np.int64),
-        sensitive=None if raw.sensitive is None else _array(name, "sensitive", raw.sensitive, 1).astype(np.int64),
+        **{part: _array(name, part, values, 1).astype(_KINDS[part]) for part, values in given.items()},
         categorical=_positions(config, raw),
         feature_names=config.feature_names or tuple(map(str, raw.feature_names)),
-        category_names=raw.category_names,
-        split=None if raw.split is None else _array(name, "split", raw.split, 1).astype(np.int8),
-        meta=raw.meta,
-        split_by=raw.split_by,
-        split_column=raw.split_column,
     )
     _check_shapes(config, table)
     _check_values(name, table)
     _check_target(config, table)
-    return followed(config, table)
+    return follow_split(config, table)
 
 
 def _from_frame(config: DatasetConfig, frame: Any, y: Any) -> Table:
     """A date could not be a feature: the column of the split is taken out first."""
-    rest, split_by, column = with_split_column(config, frame)
-    return replace(table_from_frame(rest, y), split_by=split_by, split_column=column)
+    by = parse_split(config.split_by)
+    if by is None or by.column not in frame.columns:
+        return table_from_frame(frame, y)
+    found = split_values(config.name, by, frame[by.column])
+    return replace(table_from_frame(frame.drop(columns=by.column), y), split_by=found, split_column=by.column)
 
 
 def _array(name: str, part: str, value: Any, dimensions: int) -> NDArray[Any]:
@@ -176,12 +174,6 @@ def _array(name: str, part: str, value: Any, dimensions: int) -> NDArray[Any]:
     if array.size == 0:
         raise DatasetError(f"The {part} of data set '{name}' is empty.")
     return array
-
-
-def _narrow(x: NDArray[Any]) -> NDArray[np.float32]:
-    """Values beyond float32 become infinite, which is refused below with a sentence instead of a warning."""
-    with np.errstate(over="ignore"):
-        return x.astype(np.float32)
 
 
 def _positions(config: DatasetConfig, raw: Table) -> tuple[int, ...]:

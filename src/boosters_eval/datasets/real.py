@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def load_shipped(name: str) -> Table:
-    """A bundled table by its name."""
     resource = files("boosters_eval.datasets") / "bundled" / f"{name}.npz"
     with resource.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         columns = {key: stored[key] for key in stored.files}
@@ -110,7 +109,6 @@ _MSLR_FEATURES = 136
 
 
 def load_downloaded(name: str, archive: Path) -> Table:
-    """The table `name` from its archive in the cache."""
     return _READERS[name](archive)
 
 
@@ -144,14 +142,6 @@ def _csv(archive: Path, member: str, separator: str = ",") -> pd.DataFrame:
 def _full_covertype(archive: Path) -> Table:
     frame = _csv(archive, "scikit-multiflow-0.4.1/src/skmultiflow/data/datasets/covtype.csv")
     return _table(frame, str(frame.columns[-1]), first_class=1)
-
-
-def _credit(archive: Path) -> Table:
-    return _table(_csv(archive, _MERCURY).drop(columns="ID"), "default.payment.next.month")
-
-
-def _casp(archive: Path) -> Table:
-    return _table(_csv(archive, f"{_COMMON}/casp/CASP.csv"), "RMSD")
 
 
 def _wine_quality(archive: Path) -> Table:
@@ -194,8 +184,8 @@ def _mslr(archive: Path) -> Table:
 
 _READERS: dict[str, Callable[[Path], Table]] = {
     "covertype": _full_covertype,
-    "credit_default": _credit,
-    "casp": _casp,
+    "credit_default": lambda archive: _table(_csv(archive, _MERCURY).drop(columns="ID"), "default.payment.next.month"),
+    "casp": lambda archive: _table(_csv(archive, f"{_COMMON}/casp/CASP.csv"), "RMSD"),
     "wine_quality": _wine_quality,
     "yacht": _yacht,
     "mslr_sample": _mslr,

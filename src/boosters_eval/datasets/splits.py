@@ -12,6 +12,7 @@ import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.core.terms import given
+from boosters_eval.core.text import count_of
 from boosters_eval.datasets.config import SplitSpec, parse_split
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.datasets.texts import parse_dates
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import Table
 
     _Rows = NDArray[np.int64]
-    import pandas as pd
 
     from boosters_eval.datasets.config import DatasetConfig, SplitBy
 
@@ -190,10 +190,7 @@ def _by_group(table: Table, spec: SplitSpec, seed: int, fold: int | None) -> Spl
             raise DatasetError("A split by groups needs rows of at least 2 groups. Got 1 instead.")
         chosen[order[: _share(count, spec.validation_fraction)]] = True
     else:
-        if fold is None or not 0 <= fold < spec.folds:
-            raise DatasetError(f"The fold must be a number from 0 to {spec.folds - 1}. Got {fold} instead.")
-        if spec.folds > count:
-            raise DatasetError(f"{spec.folds} folds need at least {spec.folds} groups. Got {count} instead.")
+        _check_fold(fold, spec.folds, count, "groups")
         chosen[order[fold :: spec.folds]] = True
     return _finish(np.flatnonzero(~chosen[codes]), np.flatnonzero(chosen[codes]))
 
@@ -225,27 +222,27 @@ def _share(count: int, fraction: float) -> int:
 
 
 def _fold(table: Table, task: Task, folds: int, seed: int, fold: int | None) -> tuple[Any, _Rows]:
-    if fold is None or not 0 <= fold < folds:
-        raise DatasetError(f"The fold must be a number from 0 to {folds - 1}. Got {fold} instead.")
-    stream = Stream(seed, _FOLDS)
     queries = _queries(table)[2] if task is Task.RANKING else None
     units = len(table.y) if queries is None else int(queries[-1]) + 1
-    if folds > units:
-        what = "rows" if queries is None else "queries"
-        raise DatasetError(f"{folds} folds need at least {folds} {what}. Got {units} instead.")
-    order = stream.order(units)
-    if queries is not None:
-        number = np.empty(units, dtype=np.int64)
-        number[order] = np.arange(units) % folds
-        return (number == fold)[queries], _query_order(table, order)
+    _check_fold(fold, folds, units, "rows" if queries is None else "queries")
+    order = Stream(seed, _FOLDS).order(units)
     number = np.empty(units, dtype=np.int64)
+    number[order] = np.arange(units) % folds
+    if queries is not None:
+        return (number == fold)[queries], _query_order(table, order)
     if not task.is_classification:
-        number[order] = np.arange(units) % folds
         return number == fold, order
     labels = _labels(table)
     number[order[np.argsort(labels[order], kind="stable")]] = np.arange(units) % folds
     alone = np.bincount(labels)[labels] < 2  # never left without a row to learn the class from
     return (number == fold) & ~alone, order
+
+
+def _check_fold(fold: int | None, folds: int, units: int, what: str) -> None:
+    if fold is None or not 0 <= fold < folds:
+        raise DatasetError(f"The fold must be a number from 0 to {folds - 1}. Got {fold} instead.")
+    if folds > units:
+        raise DatasetError(f"{folds} folds need at least {folds} {what}. Got {units} instead.")
 
 
 def _finish(train: Any, valid: Any) -> Split:
@@ -287,7 +284,7 @@ def _checked(table: Table, task: Task, parts: Any) -> Split:
 _WHOLE = re.compile(r"^(-?\d+)\.0*$")
 
 
-def followed(config: DatasetConfig, table: Table) -> Table:
+def follow_split(config: DatasetConfig, table: Table) -> Table:
     """The table with the column that its data set is split by, which is no feature; without one if it has no use."""
     by = parse_split(config.split_by)
     if by is None:
@@ -302,14 +299,6 @@ def followed(config: DatasetConfig, table: Table) -> Table:
     found = split_values(config.name, by, values)
     _check_queries(config.name, by, table, found)
     return replace(table, split_by=found, split_column=by.column)
-
-
-def with_split_column(config: DatasetConfig, frame: pd.DataFrame) -> tuple[pd.DataFrame, Any, str]:
-    """The frame without the column that its data set is split by, the column, and its name."""
-    by = parse_split(config.split_by)
-    if by is None or by.column not in frame.columns:
-        return frame, None, ""
-    return frame.drop(columns=by.column), split_values(config.name, by, frame[by.column]), by.column
 
 
 def split_values(source: str, by: SplitBy, column: Any) -> NDArray[Any]:
@@ -363,22 +352,17 @@ def _groups(source: str, name: str, column: Any) -> NDArray[np.int64]:
 
     codes, names = pd.factorize(pd.Series(column))
     _refuse_missing(source, "group", name, codes < 0)
-    merged = pd.factorize(pd.Series([_group_name(each) for each in names], dtype=object))[0]
+    # 7, "7", "7.0" and " 7" are surely one group, which must not be on both sides of a split.
+    texts = [_WHOLE.sub(r"\1", str(name).strip()) for name in names]
+    merged = pd.factorize(pd.Series(texts, dtype=object))[0]
     return merged[codes].astype(np.int64)
 
 
-def _group_name(name: Any) -> str:
-    """One name for what is surely one group: 7, "7", "7.0" and " 7" must not be on both sides of a split."""
-    text = str(name).strip()
-    return _WHOLE.sub(r"\1", text)
-
-
 def _refuse_missing(source: str, kind: str, name: str, missing: NDArray[np.bool_]) -> None:
-    count = int(missing.sum())
-    if count:
-        rows = "1 row" if count == 1 else f"{count} rows"
+    if missing.any():
+        rows = count_of(int(missing.sum()), "row")
         raise DataFileError(
-            f"The {kind} column '{name}' of {source} must be known in every row. It is missing in {rows}."
+            f"The {kind} column '{name}' of {source} must have a value in every row. It is missing in {rows}."
         )
 
 
