@@ -77,7 +77,7 @@ def compact(report: ParityReport, meanings: Mapping[str, str]) -> dict[str, Any]
     texts = _Texts()
     columns = _columns(report.cells, texts)
     return {
-        "words": WORDS,
+        "words": list(WORDS),
         "marks": [MARKS.get(word, "") for word in WORDS],
         "meanings": [meanings[word] for word in WORDS],
         "methods": [

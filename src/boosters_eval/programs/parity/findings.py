@@ -19,7 +19,7 @@ from boosters_eval.core.model import FileModel, Model
 from boosters_eval.core.text import count_of
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.rows import ParityRow, Place, merge, read_rows, select_current
-from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -125,16 +125,13 @@ def decide(
 
 
 NOT_RUN_MARK, GUARD_MARK, FAILED_MARK = "NR", "⏳", "—"
-WORDS = (
-    *(word.value for word in ParityVerdict),
-    *(word.value for word in BindingStatus if word is not BindingStatus.OK),
-)
+WORDS: dict[str, Word] = {word.value: word for word in (*ParityVerdict, *BindingStatus) if word is not BindingStatus.OK}
 MARKS = {  # the specification's signs of cells without a result
     status.value: NOT_RUN_MARK if not status.started else GUARD_MARK if status is BindingStatus.TIMEOUT else FAILED_MARK
     for status in BindingStatus
     if status is not BindingStatus.OK
 }
-_QUIET = (None, ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING, ParityVerdict.NO_ORACLE)
+QUIET = (None, ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING, ParityVerdict.NO_ORACLE)
 _MAX_CELLS = 1_000_000  # places in the tables: a file with as many backends as sizes must not fill the memory
 _KINSHIP = 0.5  # of the backends of two methods that share a matrix
 _MAX_RUNS = 40  # of the protocol
@@ -168,7 +165,7 @@ class ParityCell(FileModel):
     def notable(self) -> bool:
         """Whether a reader must know of it: it failed, or it does not simply agree."""
         row = self.row
-        return self.failed or row.verdict not in _QUIET or row.binding_verdict is ParityVerdict.DIVERGENT
+        return self.failed or row.verdict not in QUIET or row.binding_verdict is ParityVerdict.DIVERGENT
 
     @property
     def reason(self) -> str:

@@ -144,13 +144,11 @@ class Pls4all(PythonBackend):
 
 
 class Pls4allSimpls(Pls4all):
-    """The same binding with its SIMPLS solver."""
-
     name = "pls4all.simpls"
     solver = "SIMPLS"
 
 
-class Pls4allSklearn(PythonBackend):
+class Pls4allSklearn(SklearnPls):
     """The scikit-learn facade of pls4all with its own defaults, which scale."""
 
     name = "pls4all.sklearn"
@@ -165,14 +163,8 @@ class Pls4allSklearn(PythonBackend):
 
         return PLSRegression(n_components=int(session.parameters["n_components"])).fit(prepared["X"], prepared["Y"])
 
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return _like(session, fitted.predict(session.arrays["X"]))
-
 
 class RPls(ProcessBackend):
-    """R's package pls, by its kernel algorithm."""
-
     name = "R.kernelpls"
     language = "R"
     program = "Rscript"
@@ -186,8 +178,6 @@ class RPls(ProcessBackend):
 
 
 class RSimpls(RPls):
-    """R's package pls, by SIMPLS."""
-
     name = "R.simpls"
     options: ClassVar[dict[str, Any]] = {"method": "simpls", "scale": False}
 

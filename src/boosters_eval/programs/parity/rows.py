@@ -33,11 +33,7 @@ class Place(NamedTuple):
 class RowKey(NamedTuple):
     """What makes two rows the same cell: a row with another digest is another cell, not a newer one."""
 
-    method: str
-    backend: str
-    n: int
-    p: int
-    threads: int
+    place: Place
     parameters_digest: str
     data_digest: str
 
@@ -111,7 +107,7 @@ class ParityRow(FileModel):
     @property
     def key(self) -> RowKey:
         """The exact key by which a newer row replaces an older one."""
-        return RowKey(*self.place, self.parameters_digest, self.data_digest)
+        return RowKey(self.place, self.parameters_digest, self.data_digest)
 
     @property
     def spec(self) -> str:
@@ -156,7 +152,7 @@ def select_current(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], d
     left_out: dict[Place, ParityRow] = {}
     for row in rows:
         newest = latest.get((row.method, row.n, row.p))
-        same = newest is None or row.key[-2:] == newest.key[-2:]  # the digests
+        same = newest is None or row.key[1:] == newest.key[1:]  # the digests
         if row.status.started and not same:
             left_out[row.place] = row
         elif same or row.place not in found:  # an absent backend is absent whatever the data

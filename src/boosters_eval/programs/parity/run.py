@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.engine.cell import Cell
-    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.settings import RunSettings
     from boosters_eval.programs.parity.request import OraclesRefreshRequest
 
@@ -188,27 +187,24 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
             digest = "" if reason else _data_digest(request, method, size)
             for threads in dict.fromkeys(request.threads):
                 position = len(specs)
-                specs.append(_spec(request, method, size, threads, digest))
+                spec = BindingSpec(
+                    name=f"{method.name}/{size}@{threads}",
+                    n_threads=threads,
+                    method=method,
+                    size=size,
+                    data_digest=digest,
+                    max_runs=request.max_runs,
+                    budget_s=request.budget,
+                )
+                specs.append(spec)
                 for backend in chosen:
-                    row = _row_without_run(specs[-1], backend, reason)
-                    keys.append(make_row(specs[-1], backend, BindingStatus.NOT_RUN).key)
+                    row = _row_without_run(spec, backend, reason)
+                    keys.append(make_row(spec, backend, BindingStatus.NOT_RUN).key)
                     if row is None:
                         refs.append(CellRef(position, backend, BASE_SEED, None))
                     else:
                         absent.append(row)
-    return _reduced(request, ParityPlan(Plan.of(PARITY, specs, refs), tuple(absent), keys=tuple(keys)))
-
-
-def _spec(request: ParityRequest, method: MethodSpec, size: Size, threads: int, digest: str) -> BindingSpec:
-    return BindingSpec(
-        name=f"{method.name}/{size}@{threads}",
-        n_threads=threads,
-        method=method,
-        size=size,
-        data_digest=digest,
-        max_runs=request.max_runs,
-        budget_s=request.budget,
-    )
+    return _reduce(request, ParityPlan(Plan.of(PARITY, specs, refs), tuple(absent), keys=tuple(keys)))
 
 
 def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
@@ -223,7 +219,7 @@ def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
         ) from error
 
 
-def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
+def _reduce(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     """Without the cells that have a row already, and without those beyond the number that is run now."""
     plan = whole.plan
     specs = {spec.name: spec for spec in plan.specs if isinstance(spec, BindingSpec)}
@@ -246,14 +242,6 @@ def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     return ParityPlan(plan, (*whole.absent, *deferred), tuple(kept), specs, whole.keys)
 
 
-def _unfinished(plan: Plan, home: Path | None) -> Run | None:
-    """The run of the whole plan, if it was interrupted."""
-    folder = folder_of(plan, home)
-    if folder is None or read(folder.journal_path(folder.attempts()[-1])).sealed:
-        return None
-    return folder.load()
-
-
 def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingSpec]) -> dict[RowKey, ParityRow]:
     """The rows that may be kept: none, unless earlier results are asked for.
 
@@ -263,10 +251,12 @@ def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingS
     if not (request.resume or request.rerun_failed):
         return {}
     rows = read_rows(request.out_csv) if request.out_csv is not None and request.out_csv.exists() else []
-    run = _unfinished(plan, request.home)
-    if run is not None:
-        folders = takewhile(lambda folder: folder.run_id != run.plan.run_id, run_folders(request.home))
-        since = {folder.run_id for folder in folders}
+    folder = folder_of(plan, request.home)
+    if folder is not None and not read(folder.journal_path(folder.attempts()[-1])).sealed:
+        run = folder.load()
+        since = {
+            later.run_id for later in takewhile(lambda each: each.run_id != plan.run_id, run_folders(request.home))
+        }
         rows = [row for row in rows if row.run_id in since]
         if request.max_cells is None and not rows:
             return {}
@@ -305,17 +295,20 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
                 facts = {"unavailable": planned.unavailable}
                 run = session.run(planned.plan, PARITY, partial(_inputs, find_root(request)), facts=facts)
             except KeyboardInterrupt:
-                _write_what_there_is(request, planned, judge)
+                folder = folder_of(planned.plan, request.home)
+                with contextlib.suppress(BoostersEvalError):  # the cells that finished, and the others as not run
+                    if folder is not None:
+                        _write(request, planned, judge, judge.rows(folder.load(), planned.specs))
                 raise
         judged = judge.rows(run, planned.specs)
-    return _written(request, planned, judge, judged)
+    return _write(request, planned, judge, judged)
 
 
 def _judge(request: ParityRequest) -> Judge:
     return Judge(open_store(request), find_root(request))
 
 
-def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
+def _write(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
     """All rows, the kept ones judged anew: an oracle may have come, or a tolerance changed, since then."""
     kept = [judge.again(row, planned.specs[row.spec]) for row in planned.kept]
     files = {"registry_json": json.dumps(list(map(str, request.registry))) if request.registry else ""}
@@ -326,14 +319,6 @@ def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: 
         before = read_rows(request.out_csv) if request.out_csv.exists() else []
         write_rows(request.out_csv, merge(before, rows))
     return rows
-
-
-def _write_what_there_is(request: ParityRequest, planned: ParityPlan, judge: Judge) -> None:
-    """After an interruption: the cells that finished, and the others as not run."""
-    folder = folder_of(planned.plan, request.home)
-    with contextlib.suppress(BoostersEvalError):
-        if folder is not None:
-            _written(request, planned, judge, judge.rows(folder.load(), planned.specs))
 
 
 def _inputs(root: Path, cell: Cell, scratch: Path) -> dict[str, str]:  # noqa: ARG001 (all cells share them)

@@ -57,8 +57,6 @@ def _missing_value(parameters: Mapping[str, ParameterValue]) -> float:
 
 
 class XgboostNative(Runtime):
-    """XGBoost's Booster on a DMatrix."""
-
     name = "xgboost.native"
     own = True
     imports: ClassVar[tuple[str, ...]] = ("xgboost",)
@@ -80,8 +78,6 @@ class XgboostNative(Runtime):
 
 
 class XgboostInplace(XgboostNative):
-    """XGBoost's Booster without a DMatrix."""
-
     name = "xgboost.inplace"
 
     @classmethod
@@ -124,8 +120,6 @@ class XgboostReloaded(XgboostNative):
 
 
 class LightgbmNative(Runtime):
-    """LightGBM's Booster, in double precision."""
-
     name = "lightgbm.native"
     own = True
     imports: ClassVar[tuple[str, ...]] = ("lightgbm",)
@@ -143,8 +137,6 @@ class LightgbmNative(Runtime):
 
 
 class LightgbmReloaded(LightgbmNative):
-    """LightGBM's Booster, written as text and read again."""
-
     name = "lightgbm.reloaded"
 
     @classmethod
@@ -155,8 +147,6 @@ class LightgbmReloaded(LightgbmNative):
 
 
 class CatboostNative(Runtime):
-    """CatBoost's own model."""
-
     name = "catboost.native"
     own = True
     imports: ClassVar[tuple[str, ...]] = ("catboost",)
@@ -176,8 +166,6 @@ class CatboostNative(Runtime):
 
 
 class CatboostReloaded(CatboostNative):
-    """CatBoost's model, saved as JSON and loaded again."""
-
     name = "catboost.reloaded"
 
     @classmethod
@@ -201,8 +189,6 @@ extern "C" void predict_rows(const float* x, long n, long p, double* out) {
 
 
 class CatboostCpp(Runtime):
-    """CatBoost's export to C++, compiled here."""
-
     name = "catboost.c++"
     language = "c++"
     imports: ClassVar[tuple[str, ...]] = ("catboost",)
@@ -238,8 +224,6 @@ class CatboostCpp(Runtime):
 
 
 class XgboostBoosters(Runtime):
-    """An XGBoost model in boosters, by its converter."""
-
     name = "xgboost.boosters"
     imports: ClassVar[tuple[str, ...]] = ("boosters", "xgboost", "pandas")
     distributions: ClassVar[tuple[str, ...]] = ("boosters", "xgboost-cpu", "xgboost")
@@ -262,8 +246,6 @@ class XgboostBoosters(Runtime):
 
 
 class LightgbmBoosters(XgboostBoosters):
-    """A LightGBM model in boosters, by its converter."""
-
     name = "lightgbm.boosters"
     imports: ClassVar[tuple[str, ...]] = ("boosters", "lightgbm", "pandas")
     distributions: ClassVar[tuple[str, ...]] = ("boosters", "lightgbm")
@@ -272,8 +254,6 @@ class LightgbmBoosters(XgboostBoosters):
 
 
 class XgboostOnnx(Runtime):
-    """An XGBoost model in ONNX Runtime."""
-
     name = "xgboost.onnxruntime"
     imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "xgboost")
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "xgboost-cpu", "xgboost")
@@ -282,7 +262,6 @@ class XgboostOnnx(Runtime):
 
     @classmethod
     def convert(cls, session: PythonSession) -> bytes:
-        """The model as ONNX."""
         from onnxmltools import convert
         from onnxmltools.convert.common.data_types import FloatTensorType
 
@@ -307,8 +286,6 @@ class XgboostOnnx(Runtime):
 
 
 class LightgbmOnnx(XgboostOnnx):
-    """A LightGBM model in ONNX Runtime."""
-
     name = "lightgbm.onnxruntime"
     imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "lightgbm")
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "lightgbm")
@@ -317,8 +294,6 @@ class LightgbmOnnx(XgboostOnnx):
 
 
 class CatboostOnnx(XgboostOnnx):
-    """A CatBoost model in ONNX Runtime, by CatBoost's own export."""
-
     name = "catboost.onnxruntime"
     imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "catboost", "onnx")
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "catboost")
@@ -332,8 +307,6 @@ class CatboostOnnx(XgboostOnnx):
 
 
 class XgboostTreelite(Runtime):
-    """An XGBoost model in treelite's general inference library."""
-
     name = "xgboost.treelite"
     imports: ClassVar[tuple[str, ...]] = ("treelite",)
     distributions: ClassVar[tuple[str, ...]] = ("treelite",)
@@ -354,8 +327,6 @@ class XgboostTreelite(Runtime):
 
 
 class LightgbmTreelite(XgboostTreelite):
-    """A LightGBM model in treelite's general inference library."""
-
     name = "lightgbm.treelite"
 
     @classmethod
@@ -366,8 +337,6 @@ class LightgbmTreelite(XgboostTreelite):
 
 
 class XgboostTl2cgen(Runtime):
-    """An XGBoost model, compiled to C by tl2cgen."""
-
     name = "xgboost.tl2cgen"
     language = "c"
     imports: ClassVar[tuple[str, ...]] = ("tl2cgen", "treelite")
@@ -398,15 +367,11 @@ class XgboostTl2cgen(Runtime):
 
 
 class LightgbmTl2cgen(XgboostTl2cgen):
-    """A LightGBM model, compiled to C by tl2cgen."""
-
     name = "lightgbm.tl2cgen"
     frontend = LightgbmTreelite
 
 
 class LightgbmLleaves(Runtime):
-    """A LightGBM model, compiled by lleaves, in double precision."""
-
     name = "lightgbm.lleaves"
     imports: ClassVar[tuple[str, ...]] = ("lleaves",)
     distributions: ClassVar[tuple[str, ...]] = ("lleaves", "llvmlite")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -20,18 +20,29 @@ FEW_MARKED_ROWS = 0.5  # of rows that were made to sit on a boundary
 FAR = 10.0  # times the tolerance: a row on the other side of a boundary is far off, or it is no boundary effect
 
 
-class BindingStatus(Enum):
+class Word(Enum):
+    """A word for how a cell ended or compares, and what it tells a reader."""
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str) -> Self:
+        made = object.__new__(cls)
+        made._value_, made.meaning = word, meaning
+        return made
+
+
+class BindingStatus(Word):
     """How a cell ended."""
 
-    OK = "ok"
-    NOT_IMPLEMENTED = "not_implemented"  # the backend does not have the method
-    NOT_AVAILABLE = "not_available"  # the backend is not installed here
-    NOT_RUN = "not_run"  # planned or possible, but without an outcome
-    DEFERRED = "deferred"  # put off by the user's budget
-    TIMEOUT = "timeout"
-    CRASHED = "crashed"  # with its signal
-    REFUSED = "refused"  # the backend said no in a sentence
-    FAILED = "failed"  # anything else, an invalid prediction included
+    OK = "ok", "There is a prediction."
+    NOT_IMPLEMENTED = "not_implemented", "The backend does not have the method."
+    NOT_AVAILABLE = "not_available", "The backend is not installed where this was run."
+    NOT_RUN = "not_run", "There is no outcome."
+    DEFERRED = "deferred", "Put off by the budget of the run."
+    TIMEOUT = "timeout", "Stopped by the guard."
+    CRASHED = "crashed", "The process died."
+    REFUSED = "refused", "The backend declined."
+    FAILED = "failed", "The run failed, or returned no valid prediction."
 
     @property
     def absent(self) -> bool:
@@ -44,17 +55,17 @@ class BindingStatus(Enum):
         return not self.absent and self not in (BindingStatus.NOT_RUN, BindingStatus.DEFERRED)
 
 
-class ParityVerdict(Enum):
+class ParityVerdict(Word):
     """How a prediction compares with its reference."""
 
-    BIT_EXACT = "bit_exact"
-    ROUNDING = "rounding"  # every row within the tolerance
-    BOUNDARY = "boundary"  # few rows, far off: they sit on the edge of a decision
-    CONVENTION = "convention"  # documented, and as far apart as was measured
-    CROSS_CHECK = "cross_check"  # cannot agree, since both are stochastic
-    DIVERGENT = "divergent"
-    NO_ORACLE = "no_oracle"  # the method declares none
-    ORACLE_MISSING = "oracle_missing"  # declared, but neither run nor stored
+    BIT_EXACT = "bit_exact", "The same bits as the oracle."
+    ROUNDING = "rounding", "Every row is within the tolerance."
+    BOUNDARY = "boundary", "Few rows are off, and far: they sit on the edge of a decision."
+    CONVENTION = "convention", "A documented difference, as large as it was measured to be."
+    CROSS_CHECK = "cross_check", "Both are stochastic, and cannot agree."
+    DIVERGENT = "divergent", "The predictions differ."
+    NO_ORACLE = "no_oracle", "The method declares no oracle."
+    ORACLE_MISSING = "oracle_missing", "The oracle was neither run nor stored: nothing was compared."
 
     @property
     def agrees(self) -> bool:
