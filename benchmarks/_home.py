@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from boosters_eval.core.machine import MachineInfo
-from boosters_eval.engine.lines import START, line_digest
+from boosters_eval.engine.plain import START, line_digest
 from boosters_eval.engine.plan import CellRef, Plan
 from boosters_eval.runners.parameters import TrainingConfig
 

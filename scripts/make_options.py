@@ -3,8 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from boosters_eval.cli.commands import COMMANDS
-from boosters_eval.cli.parser import told
+from boosters_eval.cli.parser import COMMANDS, told
 from boosters_eval.core.request import FLAG, Parameter, options_of
 from boosters_eval.engine.settings import RunSettings
 

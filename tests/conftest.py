@@ -108,10 +108,10 @@ def _known_before_any_test():
 @pytest.fixture(scope="session", autouse=True)
 def _quiet_machine():
     """Tests of times run beside other tests, and must not depend on what else the machine does."""
-    from boosters_eval.core import disturbance
+    from boosters_eval.core import machine
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(disturbance, "disturbances", lambda *_, **__: ())
+    patch.setattr(machine, "find_disturbances", lambda *_, **__: ())
     yield
     patch.undo()
 
@@ -150,7 +150,7 @@ def program(home):
 @pytest.fixture
 def kept_pool():
     """The command line runs its cells on a pool that stays for the next test."""
-    from boosters_eval.engine.executor import EXECUTORS
+    from boosters_eval.engine.execute import EXECUTORS
     from tiny import KeptPool
 
     local = EXECUTORS["local"]

@@ -6,9 +6,9 @@ from unittest import mock
 import pytest
 
 from boosters_eval import Executor, RunError, execute
-from boosters_eval.core.home import home
+from boosters_eval.core.files import home
 from boosters_eval.engine import facts as facts_module
-from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.cell import Failure
 from shells import plan_of
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.programs.bisect.versions import Located, locate
 from boosters_eval.stats.observations import Observation, Side
 from boosters_eval.stats.sequential import SearchRule, Yardstick, find_shift, place

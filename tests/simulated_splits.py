@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics.task import Task

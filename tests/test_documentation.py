@@ -21,7 +21,7 @@ from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.cli.app import parser, run
 from boosters_eval.datasets import DATASETS, open_stored
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.engine.execute import EXECUTORS
 from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.metric import task_metrics
 from boosters_eval.programs.benchmark.spec import identity_of, model_seed

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.engine.cell import Build
+from boosters_eval.engine.cell import Build, Failure
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import CellRef, Plan
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing

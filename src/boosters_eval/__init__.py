@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.version import __version__ as __version__
+from boosters_eval.core import __version__ as __version__
 
 # The public names, one per line, are what a type checker sees. Python finds them by the table in names.py when they are
 # used, so that the command line starts fast; scripts/make_names.py makes it from this list.
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from boosters_eval.core.errors import UnknownNameError as UnknownNameError
     from boosters_eval.core.errors import UnsupportedError as UnsupportedError
     from boosters_eval.core.machine import MachineInfo as MachineInfo
-    from boosters_eval.core.repeat import Repeat as Repeat
+    from boosters_eval.core.request import Repeat as Repeat
     from boosters_eval.datasets import DATASETS as DATASETS
     from boosters_eval.datasets import Table as Table
     from boosters_eval.datasets import register_dataset as register_dataset
@@ -94,16 +94,19 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DataSettings as DataSettings
     from boosters_eval.engine.cell import Build as Build
     from boosters_eval.engine.cell import Cell as Cell
+    from boosters_eval.engine.cell import CellOutcome as CellOutcome
+    from boosters_eval.engine.cell import Failure as Failure
     from boosters_eval.engine.cell import Lane as Lane
+    from boosters_eval.engine.cell import Outcome as Outcome
     from boosters_eval.engine.cell import Spec as Spec
     from boosters_eval.engine.cell import Target as Target
     from boosters_eval.engine.clock import Clock as Clock
+    from boosters_eval.engine.execute import EXECUTORS as EXECUTORS
+    from boosters_eval.engine.execute import Executor as Executor
+    from boosters_eval.engine.execute import Limits as Limits
     from boosters_eval.engine.execute import Mode as Mode
+    from boosters_eval.engine.execute import Work as Work
     from boosters_eval.engine.execute import execute as execute
-    from boosters_eval.engine.executor import EXECUTORS as EXECUTORS
-    from boosters_eval.engine.executor import Executor as Executor
-    from boosters_eval.engine.executor import Limits as Limits
-    from boosters_eval.engine.executor import Work as Work
     from boosters_eval.engine.folder import Run as Run
     from boosters_eval.engine.observer import OBSERVERS as OBSERVERS
     from boosters_eval.engine.observer import CellEnded as CellEnded
@@ -112,9 +115,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.observer import PhaseStarted as PhaseStarted
     from boosters_eval.engine.observer import RunEnded as RunEnded
     from boosters_eval.engine.observer import RunStarted as RunStarted
-    from boosters_eval.engine.outcome import CellOutcome as CellOutcome
-    from boosters_eval.engine.outcome import Failure as Failure
-    from boosters_eval.engine.outcome import Outcome as Outcome
     from boosters_eval.engine.plan import Plan as Plan
     from boosters_eval.engine.pool import LocalPool as LocalPool
     from boosters_eval.engine.settings import RunOptions as RunOptions

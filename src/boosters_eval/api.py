@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require, suggest
-from boosters_eval.core.home import given_home
+from boosters_eval.core.files import given_home
 from boosters_eval.core.request import Request
-from boosters_eval.core.saying import listening
+from boosters_eval.core.terms import listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

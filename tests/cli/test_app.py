@@ -7,8 +7,7 @@ import pytest
 
 from boosters_eval import __version__
 from boosters_eval.cli.app import parser, run
-from boosters_eval.cli.commands import COMMANDS, GROUPS
-from boosters_eval.cli.parser import command_at
+from boosters_eval.cli.parser import COMMANDS, GROUPS, command_at
 
 
 @pytest.mark.parametrize("path", COMMANDS)

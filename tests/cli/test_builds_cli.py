@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from boosters_eval.cli.app import shown_installing
-from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import tell
 from boosters_eval.runners import RUNNERS
 from toys import write_runner, write_wheel
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.engine.execute import EXECUTORS
 from stamping import FAST, SLOW, Stamping
 
 COMPARE = ["compare", "-d", "diabetes", "-l", "sklearn", "faulty", "-s", "4", "-p", "n_estimators=5,max_depth=1"]

@@ -10,7 +10,7 @@ import pytest
 
 from boosters_eval import WORKLOADS
 from boosters_eval.cli.app import run
-from boosters_eval.engine import removal
+from boosters_eval.engine import runs as engine_runs
 from boosters_eval.engine.folder import RunFolder
 from processes import PLUGINS
 from scripted import failing, interrupted, made_run
@@ -190,7 +190,7 @@ def test_remove_follows_no_links_and_leaves_the_folder_of_the_runs(shell, call, 
 def test_damaged_run_and_what_a_killed_removal_left_can_be_removed(shell, call, runs):
     plan = made_run(shell, "a")
     (runs / plan.run_id / "environment.json").write_text("{")
-    left = runs / f"{removal._LEAVING}0123-abc"
+    left = runs / f"{engine_runs._LEAVING}0123-abc"
     left.mkdir()
     assert left.name not in call("list").out
     call("remove", plan.run_id, "--yes")

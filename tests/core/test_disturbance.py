@@ -6,8 +6,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from boosters_eval.core import disturbance
-from boosters_eval.core.disturbance import disturbances
+from boosters_eval.core import machine
+from boosters_eval.core.machine import find_disturbances
 
 QUIET = {
     "proc/stat": "cpu  0 0 0 0 0 0 0 0\ncpu0 100 0 0 900 0 0 0 0\ncpu1 100 0 0 900 0 0 0 0\n",
@@ -37,7 +37,7 @@ def look(tmp_path, monkeypatch):
 
     def disturbed(files=None, later=None):
         write({**QUIET, **(files or {})})
-        return disturbances(tmp_path, wait=lambda _: write(later or {}))
+        return find_disturbances(tmp_path, wait=lambda _: write(later or {}))
 
     return disturbed
 
@@ -47,7 +47,7 @@ def test_quiet_machine_has_none(look):
 
 
 def test_machine_that_tells_nothing_has_none(tmp_path):
-    assert disturbances(tmp_path, wait=lambda _: None) == ()
+    assert find_disturbances(tmp_path, wait=lambda _: None) == ()
 
 
 class Times(NamedTuple):
@@ -57,13 +57,13 @@ class Times(NamedTuple):
 
 def test_system_without_the_files_of_linux_is_asked_in_other_ways(tmp_path, monkeypatch):
     spent = iter([(50.0, 100.0), (50.3, 100.0)])  # seconds that were worked and idle
-    monkeypatch.setattr(disturbance, "_ROOT", tmp_path)
-    monkeypatch.setattr(disturbance, "_programs", dict)
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)
+    monkeypatch.setattr(machine, "_programs", dict)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(os, "getloadavg", lambda: (1.7, 1.0, 1.0))
     monkeypatch.setattr(psutil, "cpu_times", lambda: Times(*next(spent)))
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
-    found = {item.kind: item.text for item in disturbances(tmp_path, wait=lambda _: None)}
+    found = {item.kind: item.text for item in find_disturbances(tmp_path, wait=lambda _: None)}
     assert found == {
         "programs": "other programs used 75 % of the 2 CPUs",
         "load": "the load of the last minute was 1.7 on 2 CPUs",
@@ -143,6 +143,6 @@ def test_a_plugged_laptop_that_drains_all_the_same_is_not_on_battery(look):
 
 def test_real_machine_is_looked_at_quickly_and_this_process_is_not_another_program(monkeypatch):
     slept = []
-    found = disturbances(wait=slept.append)
+    found = find_disturbances(wait=slept.append)
     assert slept == [0.2]
     assert str(psutil.Process().pid) not in " ".join(item.text for item in found)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.home import home
+from boosters_eval.core.files import home
 from processes import environment
 
 

@@ -11,7 +11,7 @@ from boosters_eval.core import registry as registry_module
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import DATASETS
-from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.engine.execute import EXECUTORS
 from boosters_eval.engine.observer import OBSERVERS
 from boosters_eval.engine.workload import WORKLOADS
 from boosters_eval.programs.benchmark.suites import SUITES

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 
 REPEATS = st.builds(Repeat, st.integers(), st.none() | st.integers(0))
 

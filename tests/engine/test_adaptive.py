@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval.engine.adaptive import SECOND, AdaptiveTiming, adaptive_v1
+from boosters_eval.engine.clock import SECOND, AdaptiveTiming, adaptive_v1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from boosters_eval import Executor, LocalPool, Mode, Observer, RunError, Work, execute
-from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.runs import find_run, verify
 from shells import plan_of, run
 

@@ -8,9 +8,9 @@ import factories
 from boosters_eval import load_run
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, UnknownNameError
 from boosters_eval.engine import journal as journal_module
+from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
-from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import find_run, load_verified, run_folders, verify
 from tiny import run_tiny, tiny_config
 

@@ -8,9 +8,9 @@ import pytest
 from boosters_eval import LocalPool, Mode, Observer, RunError, execute
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
+from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, read
-from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import find_run, load_verified, verify
 from shells import plan_of, run
 from stamping import FAST, SLOW, Stamping, by_seed

@@ -15,8 +15,16 @@ from boosters_eval import (
     TrainingConfig,
     compare,
 )
-from boosters_eval.engine.observer import CellEnded, ObserverSettings, PhaseStarted, RunEnded, RunStarted, watching
-from boosters_eval.engine.progress import PlainLines, ProgressBar
+from boosters_eval.engine.observer import (
+    CellEnded,
+    ObserverSettings,
+    PhaseStarted,
+    PlainLines,
+    ProgressBar,
+    RunEnded,
+    RunStarted,
+    watching,
+)
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
 

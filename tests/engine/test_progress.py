@@ -8,10 +8,18 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from boosters_eval.engine import progress
-from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
-from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.progress import Expectation, PlainLines, ProgressBar, progress_for
+from boosters_eval.engine import observer
+from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.observer import (
+    CellEnded,
+    Expectation,
+    PhaseStarted,
+    PlainLines,
+    ProgressBar,
+    RunEnded,
+    RunStarted,
+    progress_for,
+)
 
 PLAN = SimpleNamespace(run_id="0123456789abcdef", refs=(SimpleNamespace(target="a"),))
 
@@ -96,7 +104,7 @@ def test_cells_that_failed_are_counted_once_when_the_next_look_runs_them_again(l
 @pytest.mark.parametrize(("widgets", "kind"), [(None, PlainLines), (object(), ProgressBar)])
 def test_notebook_gets_lines_where_no_bar_could_be_shown(monkeypatch, widgets, kind):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
-    monkeypatch.setattr(progress, "find_spec", {"ipywidgets": widgets}.get)
+    monkeypatch.setattr(observer, "find_spec", {"ipywidgets": widgets}.get)
     assert isinstance(progress_for(io.StringIO()), kind)
 
 

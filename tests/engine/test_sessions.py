@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boosters_eval import Executor, Mode, RunError, execute
 from boosters_eval.engine import facts as facts_module
-from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.cell import Failure
 from shells import plan_of
 from tiny import prepare_tiny, tiny_config
 

@@ -25,7 +25,7 @@ from boosters_eval import (
     load_run,
 )
 from boosters_eval.engine.execute import Mode
-from boosters_eval.engine.progress import PlainLines
+from boosters_eval.engine.observer import PlainLines
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell

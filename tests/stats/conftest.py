@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.stats.observations import Observation
 
 BASE = np.array([0.50, 0.53, 0.47, 0.51, 0.49, 0.52])

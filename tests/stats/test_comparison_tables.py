@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boosters_eval.core.errors import UnknownNameError
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.observations import Side
 from boosters_eval.stats.significance import Criteria, compare_pair

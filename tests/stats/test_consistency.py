@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.tables import compare_table
 

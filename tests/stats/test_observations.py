@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.stats import inference
 from boosters_eval.stats.observations import Observation, Side, by_split, design_of, split_ratio
 from boosters_eval.stats.tables import compare_table, mean_interval

@@ -9,7 +9,7 @@ from scipy import stats as reference
 from scipy import stats as scipy_stats
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.programs.importances.agreement import MARGIN, with_readings
 from boosters_eval.programs.importances.findings import PairAgreement
 from boosters_eval.stats.inference import holm

@@ -6,7 +6,7 @@ from scipy import stats as scipy_stats
 from scipy.optimize import brentq
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.stats.inference import StudentT, freedom
 from boosters_eval.stats.observations import Observation, Side
 from boosters_eval.stats.sequential import (

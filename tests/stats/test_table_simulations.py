@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.sequential import detectable_with
 from boosters_eval.stats.significance import Criteria, conclude, prepare

@@ -21,11 +21,10 @@ from boosters_eval import (
     run_parity,
     track_run,
 )
-from boosters_eval.core.saying import listening
-from boosters_eval.engine.kinds import RUN_KINDS, RunKind, kind_of_run
+from boosters_eval.core.terms import listening
 from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
-from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.runs import RUN_KINDS, RunKind, find_run, kind_of_run
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.method import GENERATORS, METHODS
 from boosters_eval.tracking.observer import WAIT_VARIABLE

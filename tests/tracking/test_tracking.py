@@ -16,7 +16,7 @@ from sendings import calls, send
 from boosters_eval import BoostersEvalWarning, ConfigError, Observer, RunError, execute, run_prepared, track_run
 from boosters_eval.core.errors import MissingLibraryError, UnknownNameError
 from boosters_eval.core.registry import Registry, must_extend
-from boosters_eval.core.saying import listening
+from boosters_eval.core.terms import listening
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import find_run
 from boosters_eval.runners.parameters import Mark

@@ -11,16 +11,18 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say
+from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say, steady
 from boosters_eval.cli.parser import RequestGroup, command_at
-from boosters_eval.cli.streams import steady
+from boosters_eval.core import __version__
 from boosters_eval.core.errors import (
     BoostersEvalError,
     BoostersEvalWarning,
+    ConfigError,
     ExitCode,
     InterruptedRunError,
     Interruption,
@@ -28,12 +30,11 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Removal
-from boosters_eval.core.saying import listening
+from boosters_eval.core.terms import listening
 from boosters_eval.core.text import encodable, message, terminal_width
-from boosters_eval.core.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from boosters_eval.core.request import Request
 
@@ -96,26 +97,62 @@ _WIDEST_HELP = 78  # columns; longer lines are harder to read
 _CONTINUING = ("--resume", "--rerun-failed", "--force")  # they say what is done with an earlier attempt
 
 
+_SHELL_FILES = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/boosters-eval.fish"}
+
+
 def parser(first: str = "") -> click.Group:
     """The whole command line; what the program itself offers is not needed where a command comes first."""
     root = command_at("", answer)
     assert isinstance(root, RequestGroup)  # noqa: S101 (for the type checker)
     if not first[:1].isalpha():
-        from boosters_eval.cli.completion import completion_options
-
-        root.params += [_version_option(), *completion_options()]
+        root.params += [
+            _eager_option("--version", "Show the version and exit.", _show_version),
+            _eager_option("--install-completion", "Install completion for the current shell.", _install_completion),
+            _eager_option(
+                "--show-completion",
+                "Show completion for the current shell, to copy it or customize it.",
+                lambda context: say(_make_completion(context)[1].rstrip("\n")),
+            ),
+        ]
     return root
 
 
-def _version_option() -> click.Option:
-    def show(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+def _eager_option(name: str, told: str, action: Callable[[click.Context], None]) -> click.Option:
+    """An option that ends the program once its action is done."""
+
+    def call(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         if wanted:
-            say(f"boosters-eval {__version__}")
+            action(context)
             context.exit()
 
-    return click.Option(
-        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=show, help="Show the version and exit."
-    )
+    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=call, help=told)
+
+
+def _show_version(_: click.Context) -> None:
+    say(f"boosters-eval {__version__}")
+
+
+def _make_completion(context: click.Context) -> tuple[str, str]:
+    """The user's shell, and the script that completes command lines in it."""
+    from click.shell_completion import get_completion_class
+
+    shell = Path(os.environ.get("SHELL", "")).name
+    made = get_completion_class(shell) if shell in _SHELL_FILES else None
+    if made is None:
+        raise ConfigError(f"There is completion for {', '.join(_SHELL_FILES)} only. Got '{shell}' in SHELL instead.")
+    return shell, made(context.command, {}, "boosters-eval", COMPLETE).source()
+
+
+def _install_completion(context: click.Context) -> None:
+    """Add the script to what the shell reads; twice is once."""
+    shell, script = _make_completion(context)
+    place = Path.home() / _SHELL_FILES[shell]
+    before = place.read_text(encoding="utf-8") if place.is_file() else ""
+    if script not in before:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("a", encoding="utf-8") as file:
+            file.write(f"\n{script}")
+    note(f"Completion for {shell} is in {place}. Start a new shell to use it.")
 
 
 def answer(kind: type[Request], given: dict[str, Any]) -> int:

@@ -30,10 +30,10 @@ from boosters_eval.cluster.messages import (
     resolve_inside,
 )
 from boosters_eval.cluster.node import Node
+from boosters_eval.core import __version__
 from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.machine import MachineInfo, available_cpus
 from boosters_eval.core.modules import at_address
-from boosters_eval.core.version import __version__
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:

@@ -26,14 +26,14 @@ from boosters_eval.cluster.messages import (
     Sent,
     WantedLane,
 )
+from boosters_eval.core import __version__
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError, UnsupportedError
 from boosters_eval.core.files import compute_file_digest
 from boosters_eval.core.terms import the
-from boosters_eval.core.version import __version__
-from boosters_eval.engine.child import RESULT
-from boosters_eval.engine.executor import Executor
+from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.execute import Executor
+from boosters_eval.engine.lane import RESULT
 from boosters_eval.engine.lanes import identities, longest_timeout
-from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     from boosters_eval.cluster.link import Link
     from boosters_eval.cluster.messages import CellReply, ClusterNews, Introduction, Parcel
     from boosters_eval.core.machine import MachineInfo
-    from boosters_eval.engine.cell import Cell, Lane
-    from boosters_eval.engine.executor import Work
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Cell, Lane, Outcome
+    from boosters_eval.engine.execute import Work
 
 
 class CellRequests:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
     from boosters_eval.cluster.messages import Introduction
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.engine.cell import Lane
-    from boosters_eval.engine.executor import Work
+    from boosters_eval.engine.execute import Work
 
 _SCANNED = 64  # cells among which one is sought whose inputs are on a node already
 _SOON = 60.0  # seconds within which a node that was asked is expected to answer, and one that is held back to be free

@@ -14,8 +14,8 @@ from pydantic import Field
 from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Lane, Target
-from boosters_eval.engine.handles import Identity
-from boosters_eval.engine.importpath import ImportPath
+from boosters_eval.engine.lanes import Identity
+from boosters_eval.engine.processes import ImportPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -30,18 +30,17 @@ from boosters_eval.cluster.messages import (
     resolve_inside,
 )
 from boosters_eval.core.files import compute_file_digest
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.datasets.fetch import cache_root
-from boosters_eval.engine.cell import Cell
-from boosters_eval.engine.executor import Limits, Work
-from boosters_eval.engine.feed import Feed
-from boosters_eval.engine.outcome import Failure, ImportFailure
+from boosters_eval.engine.cell import Cell, Failure, ImportFailure
+from boosters_eval.engine.execute import Limits, Work
+from boosters_eval.engine.pool import Feed
 from boosters_eval.engine.warm import kept_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Item, Manifest
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Outcome
     from boosters_eval.engine.pool import LocalPool
 
 

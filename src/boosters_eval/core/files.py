@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
@@ -16,6 +17,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError, OtherVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 # Of every file that this program writes and reads again. Versions before 1.0 had numbers below ten, one per kind.
 Format = Literal[10]
@@ -273,3 +275,26 @@ def refuse_wide(text: str | bytes, source: str) -> None:
     """For text that a model parses: an object of too many keys is refused before it costs an error per key."""
     if len(text) > 4 * MAX_KEYS and text.count(b":" if isinstance(text, bytes) else ":") > MAX_KEYS:  # type: ignore[arg-type]
         load_json(text if isinstance(text, str) else text.decode(errors="replace"), source)
+
+
+def home(given: Path | None = None) -> Path:
+    """BOOSTERS_EVAL_HOME, or .boosters-eval in the current directory."""
+    path = given or Path(os.environ.get("BOOSTERS_EVAL_HOME") or ".boosters-eval")
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"The home {path} must be a directory. Got a file instead; set BOOSTERS_EVAL_HOME.")
+    return path
+
+
+def given_home(given: str | Path | None) -> Path | None:
+    """The home that a caller names, as a path."""
+    require("home", given, (str, Path, type(None)), "a path")
+    return None if given is None else Path(given)
+
+
+def open_in_browser(path: Path) -> None:
+    """Open a file where there is a display; without one, Python would start a browser inside the terminal."""
+    import webbrowser  # noqa: PLC0415 (only for whoever asks for it)
+
+    wanted = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    if not sys.platform.startswith("linux") or any(os.environ.get(name) for name in wanted):
+        webbrowser.open(path.resolve().as_uri())

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.registry import Registry, must_extend
@@ -20,6 +20,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from boosters_eval.core.findings import Findings
+
+
+SplitKind = Literal["random", "time", "group"]  # how the rows of a repeat are divided
+
+_NAME = re.compile(r"(-?\d+)(?:/(\d+))?")
+
+
+MAX_SEEDS = 10_000  # of one spec
+
+
+class Repeat(NamedTuple):
+    """A seed, and the fold where the split has folds."""
+
+    seed: int
+    fold: int | None = None
+
+    def __str__(self) -> str:
+        """As a person reads it: "seed 42" or "seed 42, fold 1"."""
+        return f"seed {self.seed}" if self.fold is None else f"seed {self.seed}, fold {self.fold}"
+
+    @property
+    def name(self) -> str:
+        """As files spell it: "42" or "42/1"."""
+        return f"{self.seed}" if self.fold is None else f"{self.seed}/{self.fold}"
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """Read a name back."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise ConfigError(
+                f"A repeat must be a seed, with its fold where there is one, such as 42 or 42/1. Got {name!r} instead."
+            )
+        return cls(int(match[1]), None if match[2] is None else int(match[2]))
 
 
 REQUIRED: Any = object()
@@ -305,5 +339,5 @@ def options_of(request: type[Declared]) -> list[Parameter]:
     return sorted(found, key=lambda each: (each.panel != "", panels.index(each.panel)))
 
 
-# The commands of other packages; those of this one are listed in `cli/commands.py`, so that most need not be loaded.
+# The commands of other packages; those of this one are listed in `cli/parser.py`, so that most need not be loaded.
 PROGRAMS: Registry[type[Request]] = Registry("program", group="boosters_eval.programs", fault=must_extend(Request))

@@ -7,7 +7,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
 
 _options: ContextVar[Mapping[str, str] | None] = ContextVar("options", default=None)
 
@@ -52,3 +53,28 @@ def is_typed() -> bool:
 def _option(parameter: str) -> str | None:
     options = _options.get()
     return None if options is None else options.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[str], None] | None) -> Iterator[None]:
+    """Let the listener hear what is said meanwhile. A sentence that ends in dots is of work that goes on."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def is_heard() -> bool:
+    """Whether anybody listens, who then wants to see progress too."""
+    return _listener.get() is not None
+
+
+def tell(text: str) -> None:
+    """Say a sentence to the listener; to nobody if there is none."""
+    hears = _listener.get()
+    if hears is not None:
+        hears(text)

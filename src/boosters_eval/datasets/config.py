@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
-from boosters_eval.core.repeat import SplitKind
+from boosters_eval.core.request import SplitKind
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
 from boosters_eval.metrics.task import Task

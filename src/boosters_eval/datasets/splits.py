@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.core.repeat import SplitKind
+    from boosters_eval.core.request import SplitKind
     from boosters_eval.datasets.config import Table
 
     _Rows = NDArray[np.int64]

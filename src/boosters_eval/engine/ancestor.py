@@ -20,17 +20,24 @@ import traceback
 from typing import Any, NoReturn
 
 from boosters_eval.engine import lane
-from boosters_eval.engine.channel import receive
-from boosters_eval.engine.importpath import met, prefer
-from boosters_eval.engine.processes import adopt_orphans, die_with_parent, kill_orphans, wake_on_exit, worker_command
-from boosters_eval.engine.threads import pin
+from boosters_eval.engine.limits import pin_to
+from boosters_eval.engine.processes import (
+    adopt_orphans,
+    die_with_parent,
+    kill_orphans,
+    met,
+    prefer,
+    receive,
+    wake_on_exit,
+    worker_command,
+)
 
 _GRACE = 1.0  # seconds that lanes get to exit on their own
 
 
 def main(setup: dict[str, Any]) -> None:
     """Run the ancestor, or a lane that shares nothing, or a single cell's process where forking is not safe."""
-    pin(setup["cpus"])
+    pin_to(setup["cpus"])
     if "request" in setup:
         die_with_parent(setup["parent"])
         prefer(setup["first"])

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from annotated_types import Gt, Lt
 from pydantic import ConfigDict, Field
 
-from boosters_eval.core.disturbance import Disturbance
+from boosters_eval.core import __version__
 from boosters_eval.core.files import FORMAT, Format
-from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.machine import Disturbance, MachineInfo
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.version import __version__
-from boosters_eval.engine import threads
 from boosters_eval.engine.cell import Build
+from boosters_eval.engine.limits import WAIT_POLICY
 from boosters_eval.engine.plan import Exclusion
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class RunFacts(FileModel):
             rust=(_first_line("rustc", "--version") or "").removeprefix("rustc ") or None,
             machine=machine.recorded(),
             targets=_targets(plan),
-            wait_policy=threads.WAIT_POLICY,
+            wait_policy=WAIT_POLICY,
             kind=kind or _KINDS.get(workload := plan.specs[0].workload, workload),
             **known,
         )

@@ -23,17 +23,17 @@ from boosters_eval.core.files import (
     MAX_RESULTS,
     check_format,
     compute_digest,
+    home,
     load_json,
     read_text,
     refuse_wide,
     write_atomically,
 )
-from boosters_eval.core.home import home
 from boosters_eval.core.terms import given
 from boosters_eval.engine import summaries
+from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
-from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import Plan
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.core.machine import MachineInfo
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Outcome
 
 
 @dataclass(frozen=True)

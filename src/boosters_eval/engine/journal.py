@@ -16,8 +16,8 @@ from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
 from boosters_eval.core.files import FORMAT, MAX_TEXT, check_regular, other_format, refuse_wide
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import given
-from boosters_eval.engine.lines import LINE, START, line_digest
-from boosters_eval.engine.outcome import Common, Failure
+from boosters_eval.engine.cell import Common, Failure
+from boosters_eval.engine.plain import LINE, START, line_digest
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from filelock import FileLock
 
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Outcome
 
 _AHEAD = 2**16  # bytes that are read at a time: a long journal has a line per kilobyte
 

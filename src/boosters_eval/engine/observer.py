@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
+import sys
+import time
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.core.text import clean, message
+from boosters_eval.engine.cell import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from boosters_eval.engine.cell import Cell
+    from rich.progress import Progress, TaskID
+
+    from boosters_eval.engine.cell import Cell, Outcome
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.outcome import Failure, Outcome
     from boosters_eval.engine.plan import Plan
 
 
@@ -162,3 +170,265 @@ def watching(
             for item in (*named, *(name for name in standing if name not in named))
         ]
         yield Observers(*observers)
+
+
+_ROOM_FOR_BAR = 100  # columns; on a narrower terminal the counts must do
+
+
+class _Phases:
+    """How long each phase of a running cell took, as seen from here, for those who want to know more."""
+
+    def __init__(self) -> None:
+        self._entered: dict[str, list[tuple[str, float]]] = {}
+
+    def enter(self, event: PhaseStarted) -> None:
+        self._entered.setdefault(event.cell.key, []).append((event.phase, time.monotonic()))
+
+    def line(self, event: CellEnded) -> str:
+        """One line about a finished cell: its outcome, then its phases."""
+        entered = [*self._entered.pop(event.cell.key, []), ("", time.monotonic())]
+        took = [
+            f"{phase} {end - start:.2f} s"
+            for (phase, start), (_, end) in itertools.pairwise(entered)
+            if phase not in ("start", "done")
+        ]
+        done = "failed" if isinstance(event.outcome, Failure) else event.outcome.summary()
+        return message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is known before a run of how long it takes."""
+
+    seconds: Callable[[Plan], Mapping[str, float]]  # of every cell of a plan, by its key; empty if nothing is known
+    jobs: int = 1  # cells at a time
+
+
+class _Tally:
+    """How many cells are done, over all looks of a run, and how long the others will take.
+
+    The estimate is made of what cells took, each from its own start: the imports before the first one are no work.
+    If it is known what each cell should take, there is an estimate from the start, and what cells took only says by how
+    much it was wrong.
+    """
+
+    def __init__(self, clock: Callable[[], float], expected: Expectation | None = None) -> None:
+        self._clock = clock
+        self._expected = expected
+        self._seconds: Mapping[str, float] = {}  # that each cell should take, by its key
+        self._ahead = 0.0  # expected seconds of the cells that have not ended
+        self._behind = 0.0  # and of those that have, and whose time is known
+        self._running: dict[str, float] = {}  # when each running cell began
+        self._took = 0.0  # by all that ended, in seconds
+        self._timed = 0  # cells in it
+        self._most = 1  # cells that ran at the same time
+        self._targets: set[str] = set()
+        self.total = self.done = self.failed = 0
+
+    def begin(self, event: RunStarted) -> None:
+        """A further look of seeds="auto" keeps all that the earlier ones did, and adds to it; any other run is new.
+
+        So is the next step of a bisection, which may keep as much, but has another target. What failed is not kept: it
+        runs again.
+        """
+        self.done, self.failed = self.done - self.failed, 0
+        before, self._targets = self._targets, {ref.target for ref in event.plan.refs}
+        if not self.done or event.kept < self.done or before != self._targets:
+            self.done = self._timed = 0
+            self._took = 0.0
+        self._running.clear()
+        self.total = self.done + event.todo
+        if self._expected is not None and event.plan.cells:
+            self._seconds = self._expected.seconds(event.plan)
+            # Which cells are kept is not known here, and hardly matters.
+            self._ahead = math.fsum(self._seconds.values()) * event.todo / len(event.plan.cells)
+            self._most = max(self._most, self._expected.jobs)
+
+    def enter(self, event: PhaseStarted) -> None:
+        self._running.setdefault(event.cell.key, self._clock())
+        self._most = max(self._most, len(self._running))
+
+    def end(self, event: CellEnded) -> None:
+        self.done += 1
+        self.total = max(self.total, self.done)
+        self.failed += isinstance(event.outcome, Failure)
+        began = self._running.pop(event.cell.key, None)
+        due = self._seconds.get(event.cell.key, 0.0)
+        self._ahead = max(0.0, self._ahead - due)
+        if began is not None:  # a cell whose library could not be imported never began
+            self._took += self._clock() - began
+            self._timed += 1
+            self._behind += due
+
+    def left(self) -> float | None:
+        """The seconds that the remaining cells will take at the pace so far; None if nothing is known of it."""
+        if self.done == self.total:
+            return 0.0
+        if not self._timed and not self._seconds:
+            return None
+        now, ahead = self._clock(), self.total - self.done
+        if self._seconds:
+            one = math.fsum(self._seconds.values()) / len(self._seconds)  # so that the first cell does not decide alone
+            each, work = one, self._ahead * (self._took + one) / (self._behind + one)
+        else:
+            each = self._took / self._timed
+            work = each * ahead
+        behind = sum(min(now - began, each) for began in self._running.values())
+        return max(0.0, (work - behind) / min(self._most, ahead))
+
+
+class ProgressBar(Observer):
+    """Rich's bar with the current cell, the counts of finished and failed cells, and the time left.
+
+    With `each`, a line about every finished cell stays above it.
+    """
+
+    def __init__(
+        self,
+        *,
+        each: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        expected: Expectation | None = None,
+    ) -> None:
+        self._phases = _Phases() if each else None
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._tally = _Tally(clock, expected)
+
+    def begin(self, event: RunStarted) -> None:
+        """Show the bar; it counts only the cells that run, those of earlier looks included."""
+        from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.table import Column  # noqa: PLC0415
+
+        console = Console(stderr=True)
+        whole = Column(no_wrap=True)  # where there is little room, the name of the cell is broken, never a number
+        self._bar = Progress(
+            SpinnerColumn(),
+            *([BarColumn(bar_width=24)] if console.width >= _ROOM_FOR_BAR else []),
+            MofNCompleteColumn(table_column=whole),
+            TextColumn("{task.fields[failed]}"),
+            TimeElapsedColumn(table_column=whole),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            console=console,
+            transient=True,
+        )
+        self._tally.begin(event)
+        known: dict[str, Any] = {"total": self._tally.total, "completed": self._tally.done}
+        self._task = self._bar.add_task("importing", **known, **self._fields())
+        self._bar.start()
+
+    def _fields(self) -> dict[str, Any]:
+        failed, left = self._tally.failed, self._tally.left()
+        return {
+            "failed": f"{failed} failed" if failed else "",
+            "left": "" if left is None else f"left {duration(left)}",
+        }
+
+    def phase(self, event: PhaseStarted) -> None:
+        """Show the current cell."""
+        if self._phases is not None:
+            self._phases.enter(event)
+        self._tally.enter(event)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=clean(f"{event.cell}, {event.phase}"))
+
+    def outcome(self, event: CellEnded) -> None:
+        """Advance the bar, and print a failure above it, where it stays."""
+        if self._bar is None or self._task is None:
+            return
+        self._tally.end(event)
+        if isinstance(event.outcome, Failure):
+            self._bar.console.print(failure_line(event.cell, event.outcome), markup=False, highlight=False, style="red")
+        if self._phases is not None:
+            self._bar.console.print(self._phases.line(event), markup=False, highlight=False, soft_wrap=True)
+        self._bar.update(self._task, completed=self._tally.done, total=self._tally.total, **self._fields())
+
+    def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar is removed, however the run ended)
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class PlainLines(Observer):
+    """For logs: at most one line every few seconds, plus every failure and a last line; or one line per cell."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        every: float = 5.0,
+        *,
+        each: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        expected: Expectation | None = None,
+    ) -> None:
+        self._stream = stream or sys.stderr
+        self._every = 0.0 if each else every
+        self._phases = _Phases() if each else None
+        self._clock = clock
+        self._tally = _Tally(clock, expected)
+        self._said = 0.0
+
+    def begin(self, event: RunStarted) -> None:
+        """Print what will run."""
+        self._tally.begin(event)
+        self._said = self._clock()
+        kept = f", {event.kept} kept" if event.kept else ""
+        cells = "1 cell" if event.todo == 1 else f"{event.todo} cells"
+        left = self._tally.left() if event.todo else None
+        about = "" if left is None else f", about {duration(left)}"
+        self._print(f"run {event.plan.run_id}: {cells} to do{kept}{about}")
+
+    def phase(self, event: PhaseStarted) -> None:
+        """Take the time."""
+        self._tally.enter(event)
+        if self._phases is not None:
+            self._phases.enter(event)
+
+    def outcome(self, event: CellEnded) -> None:
+        """Print the progress from time to time."""
+        tally = self._tally
+        tally.end(event)
+        if isinstance(event.outcome, Failure):
+            self._print(failure_line(event.cell, event.outcome))
+        if self._phases is not None:
+            self._print(self._phases.line(event))
+        now = self._clock()
+        if tally.done == tally.total or now - self._said >= self._every:
+            self._said = now
+            left = tally.left()
+            about = "" if left is None else f", about {duration(left)} left"
+            self._print(f"{tally.done}/{tally.total} done, {tally.failed} failed{about}")
+
+    def _print(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # a closed stderr is no reason to stop the run
+            self._stream.write(f"{message(text)}\n")
+            self._stream.flush()
+
+
+def progress_for(stream: TextIO, *, every_cell: bool = False, expected: Expectation | None = None) -> Observer:
+    """A bar where the stream can show one, else lines."""
+    bar = stream.isatty() or ("ipykernel" in sys.modules and find_spec("ipywidgets") is not None)  # or Rich shows none
+    return (ProgressBar if bar else PlainLines)(each=every_cell, expected=expected)
+
+
+def duration(seconds: float) -> str:
+    """Seconds up to two minutes, then minutes and hours: nobody reads 7381 s."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def failure_line(cell: Cell, failure: Failure) -> str:
+    """One line about a failed cell."""
+    first = failure.error_message.splitlines()[0] if failure.error_message else "no message"
+    return message(f"failed: {cell} in {failure.phase}: {failure.error_type}: {first}")

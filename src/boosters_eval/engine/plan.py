@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, SerializeAsAny, model_validator
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import FORMAT, Format, check_format, compute_digest, dump_canonical, refuse_wide
 from boosters_eval.core.model import Model
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, cell_key
 from boosters_eval.engine.workload import WORKLOADS
 

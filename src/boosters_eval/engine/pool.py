@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import sys
 from collections import deque
 from itertools import count
@@ -12,24 +13,54 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.text import join_words
-from boosters_eval.engine import memory, threads
-from boosters_eval.engine.channel import LaneEvent
-from boosters_eval.engine.child import RESULT
-from boosters_eval.engine.executor import Executor
-from boosters_eval.engine.feed import Feed
-from boosters_eval.engine.handles import LaneProcess, readable, received, stderr_tail
-from boosters_eval.engine.lanes import Lanes, identities, longest_timeout
-from boosters_eval.engine.outcome import Failure, ImportFailure, Sighting
-from boosters_eval.engine.processes import end_name, kill_marked, signal_name
+from boosters_eval.engine.cell import Failure, ImportFailure, Sighting
+from boosters_eval.engine.execute import Executor
+from boosters_eval.engine.lane import RESULT
+from boosters_eval.engine.lanes import LaneProcess, Lanes, identities, longest_timeout, readable, received, stderr_tail
+from boosters_eval.engine.limits import assign_cpus, looks_out_of_memory
+from boosters_eval.engine.processes import LaneEvent, end_name, kill_marked, signal_name
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 
-    from boosters_eval.engine.cell import Cell, Lane
-    from boosters_eval.engine.executor import Limits, Work
-    from boosters_eval.engine.handles import AncestorProcess, Identity
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Cell, Lane, Outcome
+    from boosters_eval.engine.execute import Limits, Work
+    from boosters_eval.engine.lanes import AncestorProcess, Identity
+
+
+class Feed:
+    """Any thread gives work; the pool, which waits for its lanes at the same time, is woken and takes it."""
+
+    def __init__(self) -> None:
+        self._given: deque[Work] = deque()
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self.ended = False
+
+    def fileno(self) -> int:
+        """What becomes readable when there is something to take."""
+        return self._reader.fileno()
+
+    def put(self, work: Work) -> None:
+        """Give a piece of work."""
+        self._given.append(work)
+        self._writer.send(b"x")
+
+    def end(self) -> None:
+        """Nothing more will come: the pool finishes what it has."""
+        self.ended = True
+        self._writer.send(b"x")
+
+    def take(self) -> list[Work]:
+        """All that was given since."""
+        self._reader.recv(1 << 16)
+        return [self._given.popleft() for _ in range(len(self._given))]
+
+    def close(self) -> None:
+        """Close the sockets, once nobody gives or takes."""
+        self._reader.close()
+        self._writer.close()
 
 
 def import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
@@ -48,7 +79,7 @@ def death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
     name = signal_name(-code) if code < 0 else None
     if event.ended == "timeout":
         kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
-    elif limits.memory_mb is not None and memory.looks_exhausted(event.stderr):
+    elif limits.memory_mb is not None and looks_out_of_memory(event.stderr):
         kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {end_name(code)}")
     elif name == "SIGKILL":
         kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
@@ -69,7 +100,7 @@ def death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
 
 def within_limits(failure: Failure, limits: Limits) -> Failure:
     """The same failure, named as one of the memory limit where that is its cause."""
-    if limits.memory_mb is None or not memory.looks_exhausted(
+    if limits.memory_mb is None or not looks_out_of_memory(
         failure.error_type, failure.error_message, failure.stderr_tail
     ):
         return failure
@@ -244,7 +275,7 @@ class LocalPool(Executor):
     def _send(self, process: LaneProcess, work: Work) -> None:
         cell = work.cell
         alone = cell.spec.alone
-        slots = threads.cpu_slots(1 if alone else self.jobs, cell.spec.n_threads, None if alone else self._cpus)
+        slots = assign_cpus(1 if alone else self.jobs, cell.spec.n_threads, None if alone else self._cpus)
         number = next(self._numbers)
         request = {
             "number": number,

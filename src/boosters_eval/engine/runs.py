@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import secrets
+import shutil
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from filelock import FileLock, Timeout
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
-from boosters_eval.core.home import home
+from boosters_eval.core.files import home
+from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.text import join_words, with_article
 from boosters_eval.engine import summaries
+from boosters_eval.engine.cell import CellOutcome, Failure, Outcome
 from boosters_eval.engine.folder import RunFolder, journal_fault
 from boosters_eval.engine.journal import no_collection, read
-from boosters_eval.engine.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from boosters_eval.engine.cell import Spec
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.journal import Reading
     from boosters_eval.engine.plan import Plan
@@ -187,3 +197,136 @@ def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
 def _plan_fault(plan: Plan, run_id: str) -> str:
     same = plan.run_id == run_id
     return "" if same else f"has the digest {plan.run_id}, so it is not the plan of run {run_id}"
+
+
+_LEAVING = ".removed-"
+
+
+def remove(folder: RunFolder) -> None:
+    """Remove a run as a whole: it is renamed first, so that no half of it is ever found.
+
+    A link is removed itself, not what it leads to.
+    """
+    path = folder.path
+    try:
+        if path.is_symlink():
+            path.unlink()
+            return
+        with _locked(folder):
+            away = path.with_name(f"{_LEAVING}{secrets.token_hex(4)}-{path.name}")
+            path.rename(away)
+            _remove_tree(away)
+    except OSError as error:
+        raise RunError(f"Cannot remove {path}: {error.strerror}.") from None
+
+
+def clear_leftovers(where: Path | None = None) -> None:
+    """Finish what a removal that was killed has begun."""
+    root = home(where) / "runs"
+    for path in root.glob(f"{_LEAVING}*") if root.is_dir() else ():
+        with contextlib.suppress(OSError):
+            _remove_tree(path)
+
+
+def _remove_tree(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+    else:
+        shutil.rmtree(path)  # follows no links
+
+
+@contextlib.contextmanager
+def _locked(folder: RunFolder) -> Iterator[None]:
+    """Hold the run's lock; a lock that is a link would be created where it leads."""
+    file = folder.path / "lock"
+    if not folder.path.is_dir() or file.is_symlink():
+        yield
+        return
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunError(f"Run {folder.run_id} is being executed, so it was not removed.") from None
+    except OSError:
+        if not os.access(folder.path, os.W_OK):
+            raise
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            lock.release()
+
+
+@dataclass(frozen=True)
+class Competing:
+    """The cells of one spec and target that have an outcome, in the plan's order."""
+
+    spec: Spec
+    target: str
+    planned: int
+    results: tuple[Outcome, ...]
+    failures: tuple[Failure, ...]
+
+
+class RunKind:
+    """A run, as its program reads it. The base tells of any run what can be told without knowing its workload."""
+
+    workloads: ClassVar[frozenset[str]] = frozenset()  # that a run of this kind may have
+
+    def __init__(self, run: Run, folder: RunFolder) -> None:
+        self.run, self.folder = run, folder
+
+    @cached_property
+    def findings(self) -> Any:
+        """What the program concludes from the run; one that it cannot read is a RunError."""
+        return self.run
+
+    def parameters(self, cells: Competing) -> Mapping[str, Any]:
+        """What was asked for, and what the target made of that as far as results tell."""
+        return cells.spec.model_dump(mode="json", exclude={"name"})
+
+    def facts(self, cells: Competing) -> Mapping[str, Any]:  # noqa: ARG002 (of any target, its build is known)
+        """What else is known of a spec and target: digests, verdicts."""
+        return {}
+
+    def numbers(self, result: Outcome) -> Mapping[str, float | None]:
+        """What one cell measured: metrics, times."""
+        own = (name for name in type(result).model_fields if name not in CellOutcome.model_fields)
+        return {name: value for name in own if type(value := getattr(result, name)) in (int, float)}
+
+    def summary(self, cells: Competing) -> Mapping[str, float | None]:  # noqa: ARG002 (means are taken of all numbers)
+        """What a spec and target are told to have come to, besides the means of their numbers."""
+        return {}
+
+    def files(self) -> Mapping[str, str]:
+        """The reports on a run that came to its end, by the names of their files."""
+        return {}
+
+    def competing(self) -> list[Competing]:
+        """All that has an outcome, in the plan's order."""
+        plan = self.run.plan
+        found: dict[tuple[int, str], list[Outcome | Failure | None]] = {}
+        for key, ref in zip(plan.keys, plan.refs, strict=True):
+            found.setdefault((ref.spec, ref.target), []).append(self.run.outcomes.get(key))
+        return [
+            Competing(
+                plan.specs[spec],
+                target,
+                len(outcomes),
+                tuple(item for item in outcomes if item is not None and not isinstance(item, Failure)),
+                tuple(item for item in outcomes if isinstance(item, Failure)),
+            )
+            for (spec, target), outcomes in found.items()
+            if any(outcomes)
+        ]
+
+
+# The kinds of this package are entry points as well, so that the engine need not know them.
+RUN_KINDS: Registry[type[RunKind]] = Registry("kind of run", group="boosters_eval.kinds", fault=must_extend(RunKind))
+
+
+def kind_of_run(run: Run, folder: RunFolder) -> RunKind:
+    """The run as its program reads it; the base, where none is registered or it is said to be what it is not."""
+    workloads = {spec.workload for spec in run.plan.specs}
+    kind = RUN_KINDS.get(run.facts.kind)
+    return (RunKind if kind is None or not workloads <= kind.workloads else kind)(run, folder)

@@ -13,7 +13,7 @@ from boosters_eval.core.terms import given, named, the
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.engine.executor import Executor
+    from boosters_eval.engine.execute import Executor
     from boosters_eval.engine.observer import Observer
 
 RUN, OUTPUT = "How to run", "Output"  # the panels of the help

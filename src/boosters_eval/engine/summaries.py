@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_TEXT, check_regular
+from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.journal import read
-from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path

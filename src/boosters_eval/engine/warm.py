@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.machine import available_cpus
-from boosters_eval.engine.importpath import program_path
 from boosters_eval.engine.pool import LocalPool, start_method
+from boosters_eval.engine.processes import program_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

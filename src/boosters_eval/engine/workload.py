@@ -10,8 +10,7 @@ from boosters_eval.core.registry import Registry, must_extend
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from boosters_eval.engine.cell import Cell, Lane, Spec, Target
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Cell, Lane, Outcome, Spec, Target
 
 
 class Workload(ABC):

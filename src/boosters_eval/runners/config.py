@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.model import Model
-from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.core.terms import the
 from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, parse_split
 from boosters_eval.metrics.task import Task

@@ -12,8 +12,7 @@ import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, hold_out_rows
-from boosters_eval.engine.adaptive import adaptive_v1, fixed
-from boosters_eval.engine.clock import Clock, taken
+from boosters_eval.engine.clock import Clock, adaptive_v1, fixed, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.core.repeat import SplitKind
-    from boosters_eval.engine.adaptive import AdaptiveTiming, FixedTiming
-    from boosters_eval.engine.clock import Sample
+    from boosters_eval.core.request import SplitKind
+    from boosters_eval.engine.clock import AdaptiveTiming, FixedTiming, Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
     from boosters_eval.runners.config import BenchmarkConfig
 

@@ -8,15 +8,14 @@ from annotated_types import Ge
 from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
 
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.outcome import Common, Outcome
+from boosters_eval.core.request import Repeat
+from boosters_eval.engine.cell import Common, Outcome, cell_key
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark
 
 if TYPE_CHECKING:
-    from boosters_eval.engine.outcome import Sighting
+    from boosters_eval.engine.cell import Sighting
 
 # A score is finite. In a file that a program built from others, it is null, and such a file is not read back.
 Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}, mode="serialization")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.engine.child import message_of
+from boosters_eval.engine.lane import message_of
 from boosters_eval.runners.parameters import Device, Profile
 
 if TYPE_CHECKING:

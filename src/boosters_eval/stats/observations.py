@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.repeat import Repeat, SplitKind
+from boosters_eval.core.request import Repeat, SplitKind
 from boosters_eval.stats.inference import MOST_FREEDOM, Design
 
 if TYPE_CHECKING:

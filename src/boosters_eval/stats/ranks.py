@@ -27,7 +27,7 @@ from boosters_eval.stats.tables import mean_interval, shared_means
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.stats.inference import FloatArray
     from boosters_eval.stats.observations import Observation
 

@@ -35,7 +35,7 @@ from boosters_eval.stats.significance import (
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.stats.observations import Observation, Observations
 
 

@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
-from boosters_eval.core.home import home
+from boosters_eval.core.files import home
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.importpath import program_path
-from boosters_eval.engine.kinds import kind_of_run
 from boosters_eval.engine.observer import Observer
-from boosters_eval.engine.processes import IN_WORKER, end_name, kill_group
-from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.processes import IN_WORKER, end_name, kill_group, program_path
+from boosters_eval.engine.runs import find_run, kind_of_run
 from boosters_eval.engine.summaries import is_running
 from boosters_eval.tracking.tracker import TRACKERS, Tracker
 

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from filelock import FileLock
 
 from boosters_eval.core.modules import at_address
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
-from boosters_eval.engine.kinds import kind_of_run
+from boosters_eval.engine.runs import kind_of_run
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
     TrackedCell,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.kinds import Competing, RunKind
     from boosters_eval.engine.plan import Plan
+    from boosters_eval.engine.runs import Competing, RunKind
     from boosters_eval.tracking.tracker import Tracker
 
     RunPlace = tuple[str, int]  # the folder of a run, and the attempt

@@ -4,7 +4,7 @@ from statistics import fmean, stdev
 import pytest
 from scipy import stats as scipy_stats
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.programs.baseline.check import count_seeds_needed, pair_evidence
 from boosters_eval.programs.baseline.snapshot import Snapshot
 from boosters_eval.stats.significance import compare_pair

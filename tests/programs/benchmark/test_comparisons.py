@@ -6,7 +6,7 @@ from scipy import stats as scipy_stats
 
 import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.metrics import RESOURCES
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.comparisons import choose_best, compare_rows, observe, value_of

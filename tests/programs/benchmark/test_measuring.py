@@ -19,13 +19,13 @@ from boosters_eval import (
     load_run,
     run_prepared,
 )
-from boosters_eval.core import disturbance
-from boosters_eval.core.disturbance import Disturbance
+from boosters_eval.core import machine
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.machine import available_cpus, physical_cores
-from boosters_eval.engine import memory, threads
+from boosters_eval.core.machine import Disturbance, available_cpus, physical_cores
+from boosters_eval.engine import limits
 from boosters_eval.engine.clock import CpuUse
 from boosters_eval.engine.execute import jobs_for
+from boosters_eval.engine.limits import MEMORY_METHOD, ThreadWatch, assign_cpus, make_environment, resolve_threads
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.planning import timing_threads
 from boosters_eval.programs.benchmark.results import ResultCollection
@@ -84,7 +84,7 @@ def test_peak_of_native_memory_is_seen_and_repeatable(faulty, home):
     first, second = (run_tiny(tiny_config("allocate"), measure_memory=True).results[0] for _ in range(2))
     assert 232 < first.peak_memory_mb < 332
     assert second.peak_memory_mb == pytest.approx(first.peak_memory_mb, rel=0.05)
-    assert first.memory_method == memory.METHOD
+    assert first.memory_method == MEMORY_METHOD
 
 
 def test_what_the_first_use_takes_is_told_apart_from_what_a_fit_needs(home):
@@ -107,7 +107,7 @@ def test_memory_run_that_dies_leaves_the_error_of_the_cell(faulty, home):
 
 
 def test_worker_starts_with_all_thread_limits_set():
-    variables = threads.environment(3)
+    variables = make_environment(3)
     for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "RAYON"):
         assert variables[f"{name}_NUM_THREADS"] == "3"
     assert variables["OMP_WAIT_POLICY"] == "PASSIVE"
@@ -115,9 +115,9 @@ def test_worker_starts_with_all_thread_limits_set():
 
 def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
     cpus = len(available_cpus())
-    assert threads.resolve(-1) == cpus
-    assert threads.resolve(10_000) == cpus
-    assert threads.resolve(1) == 1
+    assert resolve_threads(-1) == cpus
+    assert resolve_threads(10_000) == cpus
+    assert resolve_threads(1) == 1
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "1")
     assert timing_threads() == 1
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
@@ -132,9 +132,9 @@ def test_thread_variable_that_is_no_count_is_refused_even_where_it_is_not_used(f
 
 
 def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
-    monkeypatch.setattr(threads, "available_cpus", lambda: [0, 2, 4, 6])
-    assert threads.cpu_slots(2, 2) == [[0, 2], [4, 6]]
-    assert threads.cpu_slots(3, 2) == [[0, 2, 4, 6]] * 3
+    monkeypatch.setattr(limits, "available_cpus", lambda: [0, 2, 4, 6])
+    assert assign_cpus(2, 2) == [[0, 2], [4, 6]]
+    assert assign_cpus(3, 2) == [[0, 2, 4, 6]] * 3
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
     ],
 )
 def test_observed_parallelism_needs_more_than_one_moment(samples, seen):
-    assert threads.observed(Counter(samples)) == seen
+    assert limits.summarize_samples(Counter(samples)) == seen
 
 
 def watched(folder, looks):
     """What a watch answers to threads in these states, each with the milliseconds that it computed since then."""
-    watch, spent = threads.ThreadWatch(folder), Counter()
+    watch, spent = ThreadWatch(folder), Counter()
     for look in looks:
         for name, (state, ran) in look.items():
             spent[name] += ran
@@ -414,7 +414,7 @@ def test_times_of_a_run_on_a_disturbed_machine_are_shown_but_neither_judged_nor_
 
 def test_disturbances_are_told_before_a_timed_run_and_recorded_with_it(faulty, monkeypatch):
     busy = Disturbance(kind="programs", text="other programs used 40 %", remedy="wait", who="hog (process 7) 40 %")
-    monkeypatch.setattr(disturbance, "disturbances", lambda: (busy,))
+    monkeypatch.setattr(machine, "find_disturbances", lambda: (busy,))
     with pytest.warns(
         BoostersEvalWarning, match=r"Other programs used 40 % \(hog \(process 7\) 40 %\): wait. Times will"
     ):

@@ -20,7 +20,7 @@ from boosters_eval import (
     run_prepared,
     run_suite,
 )
-from boosters_eval.engine.executor import Work
+from boosters_eval.engine.execute import Work
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.lanes import identities, shared_imports
 from boosters_eval.engine.runs import find_run, run_folders

@@ -19,7 +19,7 @@ from boosters_eval import (
 )
 from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import warm
-from boosters_eval.engine.importpath import program_path
+from boosters_eval.engine.processes import program_path
 from boosters_eval.metrics import METRICS, declare_metric
 from boosters_eval.programs.benchmark.usermetrics import from_registry, metric_names
 

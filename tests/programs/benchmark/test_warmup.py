@@ -105,7 +105,6 @@ import numpy as np
 from boosters_eval.programs.benchmark.fit import _memory_of
 from boosters_eval.runners.warmup import fit_once, warm_up
 from boosters_eval.datasets import DATASETS
-from boosters_eval.engine import memory
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
 from boosters_eval.runners.parameters import TrainingConfig
@@ -117,11 +116,11 @@ data = TrainData(np.ascontiguousarray(table.x), np.asarray(table.y))
 translation = runner.translate(FitRequest(Task.REGRESSION, TrainingConfig(n_estimators=20)))
 need = _memory_of(runner, translation, data, data.x)
 warm_up(runner, translation, data)
-first = memory.start_peak()
+first = start_peak()
 fit_once(runner, translation, data, data.x)
-second = memory.start_peak()
+second = start_peak()
 fit_once(runner, translation, data, data.x)
-print(json.dumps([need.peak_mb, need.first_use_mb, memory.peak_since(second) / 2**20, (second - first) / 2**20]))
+print(json.dumps([need.peak_mb, need.first_use_mb, measure_peak(second) / 2**20, (second - first) / 2**20]))
 """
 SLOW_IMPORTS = [pytest.param(name, marks=pytest.mark.slow) for name in ("xgboost", "lightgbm", "sklearn")]
 

@@ -11,10 +11,9 @@ from filelock import FileLock
 import boosters_eval as be
 import toys
 from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError
-from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
-from boosters_eval.core.saying import listening
-from boosters_eval.core.terms import speaking_of
+from boosters_eval.core.machine import Disturbance
+from boosters_eval.core.terms import listening, speaking_of
 from boosters_eval.engine.cell import Installation
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.benchmark.spec import identity_of
@@ -91,7 +90,7 @@ def asked(**given):
 @pytest.fixture
 def bisect(toy, monkeypatch):
     """Bisect versions 0, 1, ..., each given by its number; None cannot be imported, "fails" cannot be trained."""
-    monkeypatch.setattr("boosters_eval.core.disturbance.disturbances", tuple)
+    monkeypatch.setattr("boosters_eval.core.machine.disturbances", tuple)
 
     def candidate(number, value, code):
         def resolve():
@@ -216,7 +215,7 @@ def test_times_that_other_programs_disturbed_are_not_judged(bisect):
 
 def test_times_are_not_taken_on_a_machine_that_is_busy_from_the_beginning(bisect, monkeypatch):
     busy = Disturbance(kind="programs", text="other programs used 90 % of the 2 CPUs", remedy="wait until they end")
-    monkeypatch.setattr("boosters_eval.core.disturbance.disturbances", lambda: (busy,))
+    monkeypatch.setattr("boosters_eval.core.machine.disturbances", lambda: (busy,))
     with pytest.raises(RunError, match="Times cannot be judged on this machine now: other programs used 90 %"):
         bisect(1.0, 2.0, metric="train_time_s")
 

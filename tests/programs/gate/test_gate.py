@@ -18,10 +18,9 @@ from boosters_eval.core.errors import (
     RunError,
     UnknownNameError,
 )
-from boosters_eval.engine.cell import Build
+from boosters_eval.engine.cell import Build, Failure
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import CellRef, Plan
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.baseline.model import save_baseline

@@ -16,7 +16,7 @@ from boosters_eval import (
     report_history,
     show_history,
 )
-from boosters_eval.core.saying import listening
+from boosters_eval.core.terms import listening
 from boosters_eval.programs.history import index
 from written_runs import written_run
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from boosters_eval.engine.lines import LINE, START, line_digest
+from boosters_eval.engine.plain import LINE, START, line_digest
 from boosters_eval.programs.history import index, query, transfer
 from boosters_eval.programs.history.compare import compare_series
 from boosters_eval.programs.history.index import record_runs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fake_backends as fakes
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.engine.cell import Build, Cell, Target
 from boosters_eval.programs.parity.backend import BackendSession, TimedStep
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload

@@ -10,7 +10,7 @@ import pytest
 import fake_backends as fakes
 from boosters_eval import Observer, list_oracles, refresh_oracles, run_parity, verify_oracles
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.engine.executor import EXECUTORS, Executor
+from boosters_eval.engine.execute import EXECUTORS, Executor
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.findings import decide

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import BuildError, ConfigError, add_builds
-from boosters_eval.core.saying import listening
+from boosters_eval.core.terms import listening
 from boosters_eval.runners.builds import install as installing
 from boosters_eval.runners.builds import install as pip
 from boosters_eval.runners.builds.install import (

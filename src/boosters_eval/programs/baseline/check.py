@@ -9,7 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.request import Repeat
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import higher_is_better

@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import FLAG, Accepted, Declared, Request, anything, count, number, parameter, path
+from boosters_eval.core.request import (
+    FLAG,
+    MAX_SEEDS,
+    Accepted,
+    Declared,
+    Request,
+    anything,
+    count,
+    number,
+    parameter,
+    path,
+)
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import OUTPUT, RUN
 from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, Settings, Tolerant, libraries_parameter

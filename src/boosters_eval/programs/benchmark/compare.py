@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ConfigError, ExitCode, UnsupportedError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.saying import tell
-from boosters_eval.core.terms import the
+from boosters_eval.core.terms import tell, the
 from boosters_eval.core.text import count_of
-from boosters_eval.engine.planned import PlannedRun
-from boosters_eval.engine.session import check_names
+from boosters_eval.engine.session import PlannedRun, check_names
 from boosters_eval.programs.benchmark.benchmarks import comparison, suite_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
 from boosters_eval.programs.benchmark.runs import run_prepared

@@ -18,8 +18,8 @@ import numpy as np
 from boosters_eval.core.errors import MetricInputError, UnsupportedError
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.datasets import Split, open_stored, split_rows
-from boosters_eval.engine import memory
-from boosters_eval.engine.child import message_of
+from boosters_eval.engine.lane import message_of
+from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
 from boosters_eval.engine.processes import die_with_parent
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics import MetricWarning, compute_metrics
@@ -116,7 +116,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         **measured_fields(loaded, translation, done),
         "peak_memory_mb": needed.peak_mb,
         "first_use_mb": needed.first_use_mb,
-        "memory_method": None if needed.peak_mb is None else memory.METHOD,
+        "memory_method": None if needed.peak_mb is None else MEMORY_METHOD,
         "n_train": len(split.train),
         "n_valid": len(split.valid),
         "split_digest": split.digest,
@@ -244,11 +244,11 @@ def _memory_of(runner: type[Runner], translation: Translation, train: TrainData,
 
 def _fit_for_memory(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> dict[str, Any]:
     """What a small fit leaves behind, and the peak that the fit itself adds."""
-    unused = memory.start_peak()
+    unused = start_peak()
     warm_up(runner, translation, train)
-    start = memory.start_peak()
+    start = start_peak()
     fit_once(runner, translation, train, x_valid)
-    return {"peak_mb": memory.peak_since(start) / 2**20, "first_use_mb": max(0, start - unused) / 2**20}
+    return {"peak_mb": measure_peak(start) / 2**20, "first_use_mb": max(0, start - unused) / 2**20}
 
 
 def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, DatasetError, UnsupportedError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.core.modules import address_of
-from boosters_eval.core.repeat import MAX_SEEDS, Repeat
+from boosters_eval.core.request import MAX_SEEDS, Repeat
 from boosters_eval.core.terms import given, the
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.store import audit_of
-from boosters_eval.engine import threads
+from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
@@ -169,7 +169,7 @@ def timing_threads() -> int:
         return min(physical_cores(), len(available_cpus()))
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(f"The BOOSTERS_EVAL_THREADS variable must be a count of at least 1. Got '{text}' instead.")
-    return threads.resolve(int(text))
+    return resolve_threads(int(text))
 
 
 def make_plan(
@@ -275,7 +275,7 @@ def _resolve(
     names = [users[text].name if text in users else text for text in wanted]
     return FitSpec(
         name=config.name,
-        n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
+        n_threads=resolve_threads(n_threads if n_threads is not None else config.training.n_threads),
         alone=timing.timed or config.training.device is not Device.CPU,  # some libraries take all memory of a device
         dataset=config.dataset.name,
         data_digest=data.digest,
@@ -370,9 +370,9 @@ def fit_specs(plan: Plan) -> dict[str, FitSpec]:
 def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:
     asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
     return [
-        f"{count} threads were requested; each cell gets the {threads.resolve(count)} that this process may use"
+        f"{count} threads were requested; each cell gets the {resolve_threads(count)} that this process may use"
         for count in asked
-        if threads.resolve(count) < count
+        if resolve_threads(count) < count
     ]
 
 

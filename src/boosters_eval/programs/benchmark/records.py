@@ -24,7 +24,7 @@ from boosters_eval.runners.result import BenchmarkResult, Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
 
 # fmt: off
 Phase = Literal[

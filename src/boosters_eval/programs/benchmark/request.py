@@ -6,9 +6,9 @@ from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import (
     FLAG,
+    MAX_SEEDS,
     Declared,
     OutputOptions,
     Request,

@@ -8,19 +8,18 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core import disturbance
+from boosters_eval.core import machine
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
-from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import tell
 from boosters_eval.core.text import with_article
 from boosters_eval.datasets.config import DataAudit
+from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import no_collection
-from boosters_eval.engine.kinds import RunKind
 from boosters_eval.engine.observer import Observer
-from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.runs import find_run, folder_of, load_verified
+from boosters_eval.engine.runs import RunKind, find_run, folder_of, load_verified
 from boosters_eval.engine.session import KnownOutcomes, is_elsewhere, mode_of, opened
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.fit import Fit
@@ -34,11 +33,11 @@ from boosters_eval.runners.result import BenchmarkResult, as_result
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boosters_eval.core.disturbance import Disturbance
+    from boosters_eval.core.machine import Disturbance
+    from boosters_eval.engine.cell import Outcome
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.kinds import Competing
     from boosters_eval.engine.observer import PhaseStarted
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.runs import Competing
     from boosters_eval.engine.session import Session
     from boosters_eval.programs.benchmark.planning import PreparedRun
 
@@ -98,7 +97,7 @@ class _FirstCell(Observer):
 
 def _look_at_machine() -> tuple[Disturbance, ...]:
     """What would disturb the times, each told before anything runs."""
-    found = disturbance.disturbances()
+    found = machine.find_disturbances()
     for item in found:
         warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
     return found

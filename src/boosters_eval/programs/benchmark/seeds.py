@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.errors import ConfigError, require
-from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import count_of
 

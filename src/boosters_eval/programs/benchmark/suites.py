@@ -17,7 +17,7 @@ from boosters_eval.core.files import resolved
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import named_in
 from boosters_eval.core.registry import Registry, must_be
-from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS, PROBLEMS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.runners.builds.reference import is_reference

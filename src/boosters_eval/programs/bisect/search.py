@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from boosters_eval.core import disturbance
+from boosters_eval.core import machine
 from boosters_eval.core.errors import (
     BoostersEvalError,
     BoostersEvalWarning,
@@ -17,7 +17,7 @@ from boosters_eval.core.errors import (
     RunError,
 )
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.saying import is_heard, tell
+from boosters_eval.core.terms import is_heard, tell
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import KnownOutcomes, check_names, continuing, is_elsewhere, opened
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
@@ -50,11 +50,10 @@ from boosters_eval.stats.sequential import SearchRule, Shift, Yardstick, find_sh
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from boosters_eval.core.disturbance import Disturbance
     from boosters_eval.core.findings import Screen
-    from boosters_eval.core.machine import MachineInfo
+    from boosters_eval.core.machine import Disturbance, MachineInfo
+    from boosters_eval.engine.cell import Failure, Outcome
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.outcome import Failure, Outcome
     from boosters_eval.engine.session import Session
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
@@ -169,7 +168,7 @@ class Bisector:
     def _look_at_machine(self) -> None:
         """Refuse to take times that nobody could judge, before a version is installed."""
         here = self.request.timing_mode and not is_elsewhere(self.request)
-        self.disturbances = disturbance.disturbances() if here else ()
+        self.disturbances = machine.find_disturbances() if here else ()
         for item in self.disturbances:
             if self.yardstick.metric in _TIMES and not item.judged:
                 raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")

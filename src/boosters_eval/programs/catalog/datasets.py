@@ -11,8 +11,7 @@ import numpy as np
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.saying import tell
-from boosters_eval.core.terms import given
+from boosters_eval.core.terms import given, tell
 from boosters_eval.datasets import DATASETS, materialize, resolve_dataset
 from boosters_eval.datasets.catalog import fetch_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split

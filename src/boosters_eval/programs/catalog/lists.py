@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import tell
 from boosters_eval.core.text import as_json
 
 if TYPE_CHECKING:

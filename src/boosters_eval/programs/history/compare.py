@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from boosters_eval.core.repeat import Repeat, SplitKind
+from boosters_eval.core.request import Repeat, SplitKind
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of

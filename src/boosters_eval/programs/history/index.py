@@ -18,9 +18,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.files import home as home_of
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.home import home as home_of
-from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import tell
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.observer import Observer
 from boosters_eval.programs.history import store

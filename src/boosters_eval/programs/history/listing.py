@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import as_json
-from boosters_eval.engine.telling import cells_text, data_sets, kind_text, local_time
+from boosters_eval.engine.plain import cells_text, data_sets, kind_text, local_time
 from boosters_eval.programs.history import query
 
 if TYPE_CHECKING:

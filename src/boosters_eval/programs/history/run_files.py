@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from boosters_eval.core.files import FORMAT, MAX_RESULTS, MAX_TEXT, check_regular, compute_digest, other_format
 from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.lines import LINE, START, line_digest
+from boosters_eval.engine.plain import LINE, START, line_digest
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history.model import PER_SECOND

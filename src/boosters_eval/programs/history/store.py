@@ -13,9 +13,9 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from boosters_eval.core import __version__
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.files import compute_digest
-from boosters_eval.core.version import __version__
 from boosters_eval.programs.history.model import COUNTED
 
 if TYPE_CHECKING:

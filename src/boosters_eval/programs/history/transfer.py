@@ -25,8 +25,8 @@ from boosters_eval.core.files import (
     write_atomically,
     writing_atomically,
 )
+from boosters_eval.core.files import home as home_of
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.home import home as home_of
 from boosters_eval.core.text import count_of, csv_cell, escape_json, with_article
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.programs.importances.findings import AgreementReading
     from boosters_eval.programs.importances.records import Explanation, Kind
     from boosters_eval.programs.importances.results import Explanations

@@ -15,7 +15,7 @@ from boosters_eval.programs.importances.running import explanations_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boosters_eval.engine.kinds import Competing
+    from boosters_eval.engine.runs import Competing
     from boosters_eval.programs.importances.records import Kind
 
 _TOP = 10  # features of each kind

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
-from boosters_eval.core.home import home
+from boosters_eval.core.files import home
 from boosters_eval.core.terms import the
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder

@@ -31,7 +31,7 @@ from boosters_eval.stats.ranks import resampled_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.programs.importances.agreement import Cells
     from boosters_eval.programs.importances.findings import DisputedRow
     from boosters_eval.programs.importances.records import Explanation, Kind

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import OutputOptions, Request, anything, count, parameter, text
+from boosters_eval.core.request import MAX_SEEDS, OutputOptions, Request, anything, count, parameter, text
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import OUTPUT
 from boosters_eval.programs.benchmark.request import (

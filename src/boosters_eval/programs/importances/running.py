@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ExitCode, RunError
+from boosters_eval.core.files import home
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.home import home
 from boosters_eval.core.text import with_article
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import find_run
-from boosters_eval.engine.session import check_names, opened
+from boosters_eval.engine.session import PlannedRun, check_names, opened
 from boosters_eval.engine.summaries import kind_of
 from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.compare import announce, benchmark_arguments, complaint, is_success, run_line

@@ -16,7 +16,7 @@ from annotated_types import Ge, MinLen
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.engine.child import message_of
+from boosters_eval.engine.lane import message_of
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.rows import quantile_columns
 from boosters_eval.metrics.task import Task
@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets import Table
-    from boosters_eval.engine.cell import Cell, Lane, Spec, Target
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.cell import Cell, Lane, Outcome, Spec, Target
     from boosters_eval.programs.benchmark.fit import Fitted
     from boosters_eval.runners.base import Runner, TrainData, Translation
 

@@ -22,8 +22,7 @@ from pydantic import Field
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.model import Model
-from boosters_eval.engine.cell import Build, Cell, Spec, Target
-from boosters_eval.engine.outcome import CellOutcome
+from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.protocol import Protocol, load_steps

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.datasets import materialize, resolve_dataset
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.engine import threads
+from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.metrics import RESOURCES, primary_metric
 from boosters_eval.programs.benchmark.natives import STOPPING_METRIC, canonical_native
@@ -134,7 +134,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     spec = FitSpec(
         name=target.name,
         alone=timed or training.device is not Device.CPU,
-        n_threads=threads.resolve(n_threads if n_threads is not None else training.n_threads),
+        n_threads=resolve_threads(n_threads if n_threads is not None else training.n_threads),
         dataset=config.name,
         data_digest=data.digest,
         task=data.task,
@@ -210,7 +210,7 @@ def _saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None
     spec = EvaluateSpec(
         **_named(target),
         binding=run.model_copy(update={"model": path.name}),
-        n_threads=threads.resolve(n_threads or 1),
+        n_threads=resolve_threads(n_threads or 1),
         model=path.name,
         format=form,
         digests={"model": _digest(path)},
@@ -275,7 +275,7 @@ def _evaluated(
         seeds = 1 if run.evaluator == "perplexity" else seeds  # nothing in it is random
     spec = EvaluateSpec(
         **_named(target),
-        n_threads=threads.resolve(n_threads or (-1 if isinstance(run, EvaluatorRun) else 1)),
+        n_threads=resolve_threads(n_threads or (-1 if isinstance(run, EvaluatorRun) else 1)),
         binding=run,
         model=conditions.get("model"),
         digests=digests,

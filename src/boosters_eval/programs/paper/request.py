@@ -5,8 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import FLAG, Accepted, Declared, Request, anything, choice, count, parameter, path, text
+from boosters_eval.core.request import (
+    FLAG,
+    MAX_SEEDS,
+    Accepted,
+    Declared,
+    Request,
+    anything,
+    choice,
+    count,
+    parameter,
+    path,
+    text,
+)
 from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.files import check_writable, write_atomically
-from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import tell
 from boosters_eval.core.text import escape_json, join_words
-from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.planned import PlannedRun
-from boosters_eval.engine.session import check_names, opened
+from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.session import PlannedRun, check_names, opened
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.runs import BenchmarkKind
 from boosters_eval.programs.paper.comparison import Measured, PaperResults
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.core.findings import Findings
+    from boosters_eval.engine.cell import Outcome
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.kinds import Competing
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.runs import Competing
     from boosters_eval.programs.paper.comparison import PaperComparison
     from boosters_eval.programs.paper.plan import PaperPlan, PlannedTarget
     from boosters_eval.programs.paper.request import ReproductionRequest, RunPaperRequest, ValidatePaperRequest

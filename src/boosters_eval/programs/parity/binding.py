@@ -13,11 +13,10 @@ from pydantic import Field
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import compute_digest, dump_canonical
 from boosters_eval.core.modules import address_of, at_address
-from boosters_eval.engine.adaptive import adaptive_v1
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.engine.cell import Build, Cell, Spec, Target
+from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
+from boosters_eval.engine.clock import adaptive_v1
 from boosters_eval.engine.facts import now
-from boosters_eval.engine.outcome import CellOutcome
 from boosters_eval.engine.workload import Workload
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, MethodSpec, Size, ensure_data
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.engine.cell import Lane
-    from boosters_eval.engine.outcome import Outcome, Sighting
+    from boosters_eval.engine.cell import Lane, Outcome, Sighting
     from boosters_eval.programs.parity.backend import Backend, BackendSession, TimedStep
 
 _PHASES = ("prepare", "fit", "predict")

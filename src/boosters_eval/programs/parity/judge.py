@@ -13,8 +13,8 @@ from packaging.version import InvalidVersion
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine.artifacts import load_array
-from boosters_eval.engine.kinds import RunKind
-from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.runs import RunKind
 from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
 from boosters_eval.programs.parity.method import GENERATORS, ensure_data, read_csv
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.engine.cell import Outcome
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.kinds import Competing
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.runs import Competing
     from boosters_eval.programs.parity.method import DifferenceMetric, Oracle
     from boosters_eval.programs.parity.references import ReferenceRole
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, ExitCode, FileFormatError
-from boosters_eval.core.files import FORMAT, Format, check_format, load_json, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, Format, check_format, home, load_json, read_text, write_atomically
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.home import home
 from boosters_eval.core.model import Model
 from boosters_eval.engine.artifacts import load_array, save_array
 from boosters_eval.programs.parity.method import ParameterValue, Size

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.saying import tell
-from boosters_eval.core.terms import given, named
+from boosters_eval.core.terms import given, named, tell
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
-from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import folder_of, run_folders
-from boosters_eval.engine.session import check_names, continuing, opened
+from boosters_eval.engine.session import PlannedRun, check_names, continuing, opened
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.catalog import register_files

@@ -6,8 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.request import FLAG, REQUIRED, InHome, Request, anything, choice, count, parameter, path
+from boosters_eval.core.request import (
+    FLAG,
+    MAX_SEEDS,
+    REQUIRED,
+    InHome,
+    Request,
+    anything,
+    choice,
+    count,
+    parameter,
+    path,
+)
 from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
 from boosters_eval.programs.benchmark.request import Settings, Tolerant, libraries_parameter

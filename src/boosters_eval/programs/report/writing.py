@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.browser import open_file
 from boosters_eval.core.errors import ConfigError, ExitCode, RunError
-from boosters_eval.core.files import check_writable, write_atomically
+from boosters_eval.core.files import check_writable, open_in_browser, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import count_of
@@ -99,7 +98,7 @@ def write(request: ReportRequest) -> WrittenReport:
             write_atomically(path, text)
     if request.open and not request.dry_run:
         readable = [path for suffix in (".html", ".md", ".json") for path in made.files if path.suffix == suffix]
-        open_file((readable or made.paths)[0])
+        open_in_browser((readable or made.paths)[0])
     return made
 
 

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
+from boosters_eval.core.files import home as home_of
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings, Removable, Removal
-from boosters_eval.core.home import home as home_of
-from boosters_eval.core.saying import tell
-from boosters_eval.core.terms import named
+from boosters_eval.core.terms import named, tell
 from boosters_eval.core.text import as_json, count_of, sized
-from boosters_eval.engine import removal, runs
+from boosters_eval.engine import runs
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
+from boosters_eval.engine.plain import cells_text, data_sets, kind_text, local_time
 from boosters_eval.engine.runs import all_folders, find_run
 from boosters_eval.engine.summaries import is_running, sealed_outcomes, summarize
-from boosters_eval.engine.telling import cells_text, data_sets, kind_text, local_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -236,8 +235,8 @@ def _removable(run: RunSummary, home: Path | None) -> Removable:
     line = f"{run.run_id}  {_started(run)}  {name}  {cells_text(run)}  {sized(run.size)}"
 
     def remove() -> None:
-        removal.clear_leftovers(home)
-        removal.remove(RunFolder(run.path))
+        runs.clear_leftovers(home)
+        runs.remove(RunFolder(run.path))
 
     return Removable(run.run_id, line, remove)
 
@@ -313,7 +312,7 @@ class RunPage(Findings):
 
 def open_run(request: OpenRunRequest) -> RunPage:
     """Write the page of a run into its folder, and open it."""
-    from boosters_eval.core.browser import open_file  # noqa: PLC0415 (starts a browser)
+    from boosters_eval.core.files import open_in_browser  # noqa: PLC0415 (starts a browser)
 
     run_id, page = _render_page(request.reference, request.home)
     path = find_any_run(run_id or request.reference, request.home).path / "report.html"
@@ -323,7 +322,7 @@ def open_run(request: OpenRunRequest) -> RunPage:
         path = Path(tempfile.mkdtemp(prefix="boosters-eval-")) / "report.html"
         write_atomically(path, page)
     if request.browser:
-        open_file(path)
+        open_in_browser(path)
     return RunPage(path.resolve())
 
 

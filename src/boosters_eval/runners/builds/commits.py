@@ -16,9 +16,8 @@ from filelock import FileLock, Timeout
 
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
-from boosters_eval.core.home import home as home_of
-from boosters_eval.core.saying import tell
-from boosters_eval.core.terms import the
+from boosters_eval.core.files import home as home_of
+from boosters_eval.core.terms import tell, the
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

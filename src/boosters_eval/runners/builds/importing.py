@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.core.text import encodable
-from boosters_eval.engine.importpath import ImportPath, prefer
-from boosters_eval.engine.processes import end_name, worker_command
+from boosters_eval.engine.processes import ImportPath, end_name, prefer, worker_command
 
 if TYPE_CHECKING:
     from boosters_eval.engine.cell import Installation

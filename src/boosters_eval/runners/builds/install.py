@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError
 from boosters_eval.core.files import compute_digest
-from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.processes import kill_group
 from boosters_eval.runners import RUNNERS

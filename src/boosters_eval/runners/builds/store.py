@@ -15,8 +15,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
-from boosters_eval.core.files import read_text, resolved, write_atomically
-from boosters_eval.core.home import home
+from boosters_eval.core.files import home, read_text, resolved, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.builds.reference import parts_of

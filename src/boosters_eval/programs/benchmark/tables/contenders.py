@@ -13,7 +13,7 @@ from boosters_eval.programs.benchmark.comparisons import value_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.model import Column

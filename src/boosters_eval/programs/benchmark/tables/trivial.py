@@ -12,7 +12,7 @@ from boosters_eval.reports.numbers import estimate, mean_and_std
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.core.request import Repeat
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import Column
 

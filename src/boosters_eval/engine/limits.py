@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import os
+import resource
+import sys
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from boosters_eval.core.machine import available_cpus
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Read by OpenMP, BLAS and rayon when they are loaded, so they must be set before the worker starts.
 _VARIABLES = (
@@ -29,19 +30,19 @@ _WINDOW = 5  # looks over which CPU time is added up
 _SHARE = 0.1  # of the process's CPU time: a thread with less does not compute
 
 
-def environment(n_threads: int) -> dict[str, str]:
+def make_environment(n_threads: int) -> dict[str, str]:
     """The environment variables that a worker starts with."""
     limits = dict.fromkeys(_VARIABLES, str(n_threads))
     return {**limits, "OMP_WAIT_POLICY": WAIT_POLICY, "OMP_DYNAMIC": "FALSE", "PYTHONHASHSEED": "0"}
 
 
-def resolve(wish: int) -> int:
+def resolve_threads(wish: int) -> int:
     """The number of threads that this process may actually use; -1 requests all of them."""
     usable = len(available_cpus())
     return usable if wish == -1 else min(wish, usable)
 
 
-def cpu_slots(jobs: int, n_threads: int, cpus: list[int] | None = None) -> list[list[int]]:
+def assign_cpus(jobs: int, n_threads: int, cpus: list[int] | None = None) -> list[list[int]]:
     """The CPUs of each slot in which a cell may run; slots share CPUs only when there are too few."""
     cpus = cpus or available_cpus()
     if jobs * n_threads > len(cpus):
@@ -49,7 +50,7 @@ def cpu_slots(jobs: int, n_threads: int, cpus: list[int] | None = None) -> list[
     return [cpus[i * n_threads : (i + 1) * n_threads] for i in range(jobs)]
 
 
-def pin(cpus: list[int]) -> None:
+def pin_to(cpus: list[int]) -> None:
     """Restrict this process to these CPUs, if the system supports it."""
     if cpus and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
@@ -74,7 +75,7 @@ class ThreadWatch:
 
     def observed(self) -> int | None:
         """The answer of all samples."""
-        return observed(self.samples)
+        return summarize_samples(self.samples)
 
     def _read(self) -> tuple[set[str], dict[str, int]]:
         """The threads that run or wait for a CPU, and the time that each has had as far as the kernel tells."""
@@ -99,7 +100,7 @@ class ThreadWatch:
         return {name for name, spent in totals.items() if spent >= least}
 
 
-def observed(samples: Counter[int]) -> int | None:
+def summarize_samples(samples: Counter[int]) -> int | None:
     """The parallelism reached in a quarter of the samples, so that one thread briefly waking another does not count.
 
     With too few samples the answer is 1: on a busy machine a pool of one thread can briefly look like two, because the
@@ -111,3 +112,60 @@ def observed(samples: Counter[int]) -> int | None:
         if level and sum(count for busy, count in samples.items() if busy >= level) >= enough:
             return level if looks >= _MIN_SAMPLES else 1
     return None
+
+
+_STATUS = Path("/proc/self/status")
+_LINUX = sys.platform.startswith("linux")
+MEMORY_METHOD = f"{'kernel peak (VmHWM)' if _LINUX else 'process peak (ru_maxrss)'} after a warm-up"
+
+
+def start_peak() -> int:
+    """Release freed memory, reset the peak, and return the current use in bytes."""
+    gc.collect()
+    if not _LINUX:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    return _read_status("VmRSS")
+
+
+def measure_peak(start: int) -> int:
+    """The peak in bytes since `start_peak`, above the use at that time."""
+    if not _LINUX:
+        return max(0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
+    return max(0, _read_status("VmHWM") - start)
+
+
+def limit_memory(megabytes: float) -> None:
+    """Limit what this process may allocate beyond its current use; further allocations fail."""
+    if _LINUX:
+        ceiling = _read_status("VmData") + int(megabytes * 2**20)
+        resource.setrlimit(resource.RLIMIT_DATA, (ceiling, ceiling))
+    else:
+        resource.setrlimit(resource.RLIMIT_AS, (int(megabytes * 2**20),) * 2)
+
+
+# How Python, C++, Rust and the C library report that an allocation failed.
+_SIGNS = (
+    "memoryerror",
+    "bad_alloc",
+    "memory allocation of",
+    "cannot allocate memory",
+    "unable to allocate",
+    "out of memory",
+)
+
+
+def looks_out_of_memory(*texts: str) -> bool:
+    """Whether a failure was caused by the memory limit."""
+    return any(sign in text.lower() for text in texts for sign in _SIGNS)
+
+
+def _read_status(field: str) -> int:
+    """One line of /proc/self/status, in bytes."""
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return 0

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.core.files import MAX_RESULTS, load_json, read_text
+from boosters_eval.core.files import MAX_RESULTS, compute_digest, load_json, read_text
 
 if TYPE_CHECKING:
     from boosters_eval.engine.folder import RunFolder
+
+
+START = "0" * 32  # what the first line follows
+LINE = re.compile(
+    rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'
+    rb'"(begin|common|result|failure|end)":(.*)\}\n',
+    re.DOTALL,
+)
+
+
+def line_digest(line: bytes) -> str:
+    """What the next line must contain."""
+    return compute_digest(line, 32)
 
 
 class CountedRun(Protocol):
