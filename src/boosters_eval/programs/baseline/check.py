@@ -413,7 +413,6 @@ def _times(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def diff_baselines(request: DiffRequest) -> CheckFindings:
-    """Compare two baselines without running anything."""
     (before, name), (after, _) = take_baseline(request.before, "before"), take_baseline(request.after, "after")
     sides = Snapshot.of_baseline(before), Snapshot.of_baseline(after)
     return CheckFindings(check(*sides, make_rules(request), name), request)

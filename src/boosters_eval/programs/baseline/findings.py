@@ -68,7 +68,6 @@ class CheckRules(Model):
     continue_on_error: bool = False  # failures of what is not under test are accepted
 
     def tolerance_of(self, config: str, metric: str) -> float:
-        """The tolerance of a pair."""
         return self.tolerance_for.get(config, self.tolerance_for.get(metric, self.tolerance))
 
     def excused(self, config: str, library: str) -> bool:
@@ -215,8 +214,6 @@ def _flaky_cells(findings: Iterable[Finding]) -> int:
 
 
 class CheckedPair(Model):
-    """One (config, library) pair."""
-
     config: str
     library: str
     status: Status
@@ -236,7 +233,6 @@ class CheckedPair(Model):
 
     @classmethod
     def of(cls, finding: Finding) -> Self:
-        """A finding as plain data."""
         change = finding.change
         return cls(
             config=finding.config,
@@ -259,8 +255,6 @@ class CheckedPair(Model):
 
 
 class CheckDocument(Model):
-    """A whole check."""
-
     schema_version: Format = FORMAT
     kind: Literal["boosters-eval check"] = "boosters-eval check"
     baseline: str  # the file as it was named
@@ -276,7 +270,6 @@ class CheckDocument(Model):
 
     @classmethod
     def of(cls, check: Check) -> Self:
-        """A check as plain data."""
         return cls(
             baseline=check.name,
             exit_code=int(check.exit_code),
@@ -291,7 +284,6 @@ class CheckDocument(Model):
         )
 
     def to_json(self) -> str:
-        """The content of the file."""
         return escape_json(self.model_dump_json(indent=1)) + "\n"
 
 
@@ -308,7 +300,6 @@ class CheckFindings(Findings):
 
     @property
     def exit_code(self) -> int:
-        """That of the check."""
         return self.check.exit_code
 
     def show(self, screen: Screen) -> None:

@@ -113,12 +113,10 @@ class BaselineResult(_Part):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The pair's name."""
         return self.config, self.library
 
     @property
     def primary(self) -> MetricStats:
-        """The metric that decides."""
         return self.metrics[self.primary_metric]
 
 
@@ -135,8 +133,6 @@ _Seeds = tuple[int, ...]
 
 
 class BaselineConfig(_Part):
-    """What was run."""
-
     suite: str | None = None
     seeds: _Seeds = ()
 
@@ -160,7 +156,6 @@ class Baseline(_Part):
     @model_validator(mode="before")
     @classmethod
     def _read_rfc(cls, raw: Any) -> Any:
-        """The RFC's own format is read as well."""
         if not isinstance(raw, dict) or not _is_of_rfc(raw.get("schema_version")):
             return raw
         rfc = _RfcBaseline.model_validate(raw)  # what it does not say stays unknown
@@ -188,8 +183,6 @@ class _RfcConfig(FileModel):
 
 
 class _RfcBaseline(_Part):
-    """The RFC's own format."""
-
     schema_version: Literal[1]
     boosters_version: str
     recorded_at: datetime

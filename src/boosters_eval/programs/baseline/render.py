@@ -41,7 +41,6 @@ _FEW_CELLS = 3
 
 
 def headline(check: Check) -> str:
-    """The outcome in one line."""
     if check.regressions:
         return f"❌ Regression detected in {count_of(len({f.config for f in check.regressions}), 'config')}:"
     if check.suspected:
@@ -58,7 +57,6 @@ def headline(check: Check) -> str:
 
 
 def lines(check: Check) -> list[str]:
-    """The whole verdict as text: first what fails, then what is only worth knowing."""
     out = [headline(check)]
     out += [f"  {sentence(finding)}" for finding in check.regressions]
     if check.regressions and check.suspected:
@@ -133,7 +131,6 @@ def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
 
 
 def markdown(check: Check) -> str:
-    """The job summary."""
     text, *rest = lines(check)
     parts = [f"### {escape(text)}\n\n"]
     for line in rest:
@@ -143,7 +140,6 @@ def markdown(check: Check) -> str:
 
 
 def table(body: list[list[str]]) -> str:
-    """Rows as Markdown."""
     return markdown_table(HEADINGS, [[escape(cell) for cell in row] for row in body])
 
 
@@ -166,7 +162,6 @@ def workflow_commands(check: Check) -> list[str]:
 
 
 def junit(check: Check) -> str:
-    """A test suite with one case per pair."""
     failed = Counter(_outcome(finding, check) for finding in check.findings)
     totals = {
         "name": clean(check.name),

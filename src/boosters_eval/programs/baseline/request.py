@@ -45,7 +45,6 @@ def _named_share(word: str) -> tuple[str, float]:
 
 
 def _named_shares(value: Any) -> dict[str, float]:
-    """Of a dict, or of the pairs of a command line."""
     try:
         pairs = dict(value.items() if isinstance(value, Mapping) else value)
     except TypeError:
@@ -130,7 +129,6 @@ class ResultsOf(Selection):
     results: Any = parameter(None, kind=_file_or("ResultCollection"), help="Use a results file.")
 
     def check(self) -> None:
-        """Refuse two sources, and to track what does not run."""
         super().check()
         if self.run is not None and self.results is not None:
             raise ConfigError(f"Use either {named('run')} or {named('results')}, not both.")
@@ -143,13 +141,10 @@ class ResultsOf(Selection):
 
     @property
     def is_read(self) -> bool:
-        """Whether nothing has to run."""
         return self.run is not None or self.results is not None
 
 
 class RecordRequest(ResultsOf, Allowance, Request):
-    """A baseline that is to be recorded."""
-
     command: ClassVar = "baseline record"
     help: ClassVar = (
         "Run a suite and record its results.\n\n"
@@ -176,7 +171,6 @@ class RecordRequest(ResultsOf, Allowance, Request):
     )
 
     def check(self) -> None:
-        """Refuse two files, and to choose what was chosen when an earlier run was made."""
         super().check()
         _check_once(self.file, self.output, "output")
         for name in ("suite", "seeds"):
@@ -201,8 +195,6 @@ class Checking(Selection, Tolerant, Judging):
 
 
 class CheckRequest(Checking, ResultsOf, Request):
-    """A run that is compared with a baseline."""
-
     command: ClassVar = "baseline check"
     help: ClassVar = (
         "Run the baseline's suite again and compare.\n\n"
@@ -231,7 +223,6 @@ class CheckRequest(Checking, ResultsOf, Request):
     )
 
     def check(self) -> None:
-        """Refuse two files, and what `auto` cannot be combined with."""
         super().check()
         _check_once(self.file, self.baseline, "baseline")
         auto = given("seeds", "auto")
@@ -244,8 +235,6 @@ class CheckRequest(Checking, ResultsOf, Request):
 
 
 class QuickRequest(Checking, Request):
-    """A check of the quick suite."""
-
     command: ClassVar = "quick"
     help: ClassVar = "Run the quick suite and check its baseline (half a minute)."
     program: ClassVar = "boosters_eval.programs.baseline.commands:check_suite"
@@ -253,8 +242,6 @@ class QuickRequest(Checking, Request):
 
 
 class FullRequest(Checking, Request):
-    """A check of the full suite."""
-
     command: ClassVar = "full"
     help: ClassVar = "Run the full suite and check its baseline (several minutes)."
     program: ClassVar = QuickRequest.program
@@ -262,8 +249,6 @@ class FullRequest(Checking, Request):
 
 
 class DiffRequest(Judging, Request):
-    """Two baselines that are compared."""
-
     command: ClassVar = "baseline diff"
     help: ClassVar = "Compare two baselines without running anything.\n\nThe exit codes are those of 'baseline check'."
     program: ClassVar = "boosters_eval.programs.baseline.check:diff_baselines"

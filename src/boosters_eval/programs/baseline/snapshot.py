@@ -44,8 +44,6 @@ _DIGEST = 16  # characters kept of a digest
 
 @dataclass(frozen=True)
 class FaultyCell:
-    """A cell without a usable score."""
-
     config: str
     library: str
     cell: str
@@ -71,7 +69,6 @@ class Snapshot:
 
     @classmethod
     def of_baseline(cls, baseline: Baseline) -> Snapshot:
-        """What the file says."""
         return cls(
             results={result.key: result for result in baseline.results},
             libraries=baseline.libraries,

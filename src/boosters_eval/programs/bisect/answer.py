@@ -100,12 +100,10 @@ class Bisection(Findings, Model):
             screen.rows(COLUMNS, [make_row(number, step) for number, step in enumerate(self.steps, 1)], keys=2)
 
     def render(self, form: str) -> str:
-        """The same as JSON, or as Markdown."""
         return self.model_dump_json(indent=2) + "\n" if form == "json" else render_markdown(self)
 
 
 def make_row(number: int, step: BisectionStep) -> tuple[str, ...]:
-    """A step as a row of a table."""
     ends = step.candidate in (step.earlier, step.later)
     values = [step.values.get(name) for name in ((step.earlier, step.later) if ends else (step.candidate,))]
     return (
@@ -144,7 +142,6 @@ def _record_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
 
 
 def describe_ends(shift: Shift, tolerance: float) -> str:
-    """What the comparison of the ends says."""
     words = {"changed": "changed", "unchanged": "unchanged within", "undecided": "neither within nor beyond"}
     text = words[shift.outcome]
     if shift.outcome != "changed":
@@ -153,7 +150,6 @@ def describe_ends(shift: Shift, tolerance: float) -> str:
 
 
 def describe_place(found: Placement, candidate: str, earlier: str, later: str) -> str:
-    """What the comparison of a candidate says."""
     if found.identical:
         return f"predicts the same as {earlier if found.likeness == 'earlier' else later}"
     if found.likeness == "later":
@@ -165,7 +161,6 @@ def describe_place(found: Placement, candidate: str, earlier: str, later: str) -
 
 
 def describe_shift(shift: Shift) -> str:
-    """A change with its interval, in percent."""
     found = shift.comparison
     if found is None or found.percent is None:
         return found.note.rstrip(".") if found is not None and found.note else "not comparable"
@@ -187,7 +182,6 @@ def describe_found(
     unknown: Sequence[str],
     detail: str = "",
 ) -> str:
-    """Where the number changed; if versions between the two are not decided, only between which."""
     called = f' "{detail}"' if detail else ""
     text = f"{subject} changed"
     if shift is not None:
@@ -219,7 +213,6 @@ def describe_share(share: float | None, *, ends: tuple[str, str], found: tuple[s
 
 
 def describe_unchanged(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
-    """That nothing changed, or nothing that counts."""
     between = f"between {ends[0]} and {ends[1]}"
     if shift.comparison is None:
         return f"{subject} did not change {between}: they have the same code."
@@ -235,7 +228,6 @@ def describe_unchanged(subject: str, shift: Shift, tolerance: float, ends: tuple
 
 
 def describe_undecided(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
-    """That the ends cannot be told apart, nor be called equal."""
     return (
         f"It cannot be told whether {subject} changed by more than {numbers.percent(tolerance, sign=False)} between"
         f" {ends[0]} and {ends[1]}: {describe_shift(shift)} with {count_of(seeds, 'seed')}."
@@ -244,13 +236,11 @@ def describe_undecided(subject: str, shift: Shift, tolerance: float, ends: tuple
 
 
 def describe_left_out(count: int) -> str:
-    """That some times were taken on a busy machine."""
     were = "time was" if count == 1 else "times were"
     return f"{count} {were} left out: other programs used the CPUs."
 
 
 def describe_skipped(unusable: Mapping[str, str]) -> str:
-    """The versions that could not be used, with the reasons."""
     return " ".join(f"{name} was skipped: {reason.rstrip('.')}." for name, reason in unusable.items())
 
 

@@ -40,7 +40,6 @@ _SOURCES = ("versions", "wheels", "folder")
 
 
 def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Accepted:
-    """One of what other commands take several of."""
     single = anything(words, *types, metavar=metavar)
 
     def of(value: Any) -> Any:
@@ -54,7 +53,6 @@ def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Accep
 
 
 def _versions(value: Any) -> str | Sequence[str]:
-    """A range, or versions in order."""
     if isinstance(value, tuple) and len(value) == 1:  # as a command line gives it
         return str(value[0])
     if not isinstance(value, (str, list, tuple)):
@@ -63,8 +61,6 @@ def _versions(value: Any) -> str | Sequence[str]:
 
 
 class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters, Request):
-    """The version with which a number changed."""
-
     command: ClassVar = "bisect"
     help: ClassVar = """Find the version of a library with which a number changed.
 
@@ -182,7 +178,6 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
     )
 
     def check(self) -> None:
-        """Refuse versions from nowhere, and from two places."""
         super().check()
         given = [name for name in _SOURCES if getattr(self, name)]
         if len(given) != 1:

@@ -74,7 +74,6 @@ _ANY_LIBRARY = "sklearn"  # is always installed; the versions take its place
 
 
 def bisect(request: BisectRequest) -> Findings:
-    """Find the version of a library with which a number changed."""
     bisector = prepare_bisection(request)
     if request.dry_run:
         return PlannedBisection(bisector)
@@ -94,12 +93,9 @@ def prepare_bisection(request: BisectRequest) -> Bisector:
 
 @dataclass(frozen=True)
 class PlannedBisection(Findings):
-    """A search of which nothing was run."""
-
     bisector: Bisector
 
     def show(self, screen: Screen) -> None:
-        """The versions, and how many steps they take at most."""
         screen.say(self.bisector.sentence)
         for candidate in self.bisector.candidates:
             screen.say(f"  {candidate.name} {candidate.detail}".rstrip())
@@ -144,7 +140,6 @@ class Bisector:
 
     @property
     def sentence(self) -> str:
-        """What it is going to do."""
         names = [candidate.name for candidate in self.candidates]
         looks = ", ".join(map(str, self.rule.seeds.schedule))
         return (
@@ -339,7 +334,6 @@ class Bisector:
         self._end(step)
 
     def _end(self, step: BisectionStep) -> None:
-        """Keep a step, and tell of it."""
         self.steps.append(step)
         if is_heard():
             for line in render_step(len(self.steps), step):

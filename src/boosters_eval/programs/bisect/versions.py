@@ -38,7 +38,6 @@ class Candidate:
 
 
 def list_candidates(request: BisectRequest) -> list[Candidate]:
-    """The candidates of the one source that was given."""
     library = RUNNERS[library_name(request.library)].name  # a file is registered, and known by its name from then on
 
     def install(reference: str) -> type[Runner]:
@@ -102,7 +101,6 @@ def _of_commits(library: str, request: BisectRequest, install: Callable[[str], t
 
 
 def _label(library: str, name: str) -> str:
-    """A name that a build may have."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", f"{library}-{name}")[:64]
 
 

@@ -42,19 +42,15 @@ def add_builds(request: AddBuildsRequest) -> AddedBuilds:
 
 @dataclass(frozen=True)
 class AddedBuilds(Findings):
-    """The builds that are installed now."""
-
     builds: tuple[StoredBuild, ...]
 
     def show(self, screen: Screen) -> None:
-        """One line per build."""
         for record in (build.record for build in self.builds):
             told = f"{record.distribution} {record.version}  {sized(record.size)}"
             screen.say(f"{record.build_id}  {record.reference}  {told}")
 
 
 def list_builds(request: ListBuildsRequest) -> ListedBuilds:
-    """All builds, the latest used first."""
     return ListedBuilds(tuple(all_builds(request.home)), tuple(kept_wheels(request.home)), request)
 
 
@@ -67,7 +63,6 @@ class ListedBuilds(Findings):
     request: ListBuildsRequest
 
     def show(self, screen: Screen) -> None:
-        """A table, and what else there is."""
         if not self.builds:
             screen.note(f"Note: there are no builds in {builds_folder(self.request.home)}.")
         else:
@@ -80,7 +75,6 @@ class ListedBuilds(Findings):
         self._note_wheels(screen)
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
-        """All builds as JSON."""
         return as_json([_record(build) for build in self.builds])
 
     def _note_wheels(self, screen: Screen) -> None:
@@ -91,7 +85,6 @@ class ListedBuilds(Findings):
 
 
 def show_build(request: ShowBuildRequest) -> ShownBuild:
-    """What is known of a build."""
     build = find_build(request.reference, request.home)
     return ShownBuild(build, build.is_whole())
 
@@ -109,7 +102,6 @@ class ShownBuild(Findings):
         return ExitCode.SUCCESS if self.whole else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """One line per fact."""
         build, record = self.build, self.build.record
         lines = {
             "build": record.build_id,
@@ -133,12 +125,10 @@ class ShownBuild(Findings):
                 screen.say(f"{label:<11}{value}")
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
-        """The same as JSON."""
         return as_json({**_record(self.build), "whole": self.whole})
 
 
 def choose_builds(request: RemoveBuildsRequest) -> Removal:
-    """Remove builds by name."""
     chosen = {build.folder: build for build in (find_build(name, request.home) for name in request.references)}
     return Removal("build", tuple(map(_removable, chosen.values())))
 

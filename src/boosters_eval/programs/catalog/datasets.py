@@ -36,8 +36,6 @@ _WIDTH = 40
 
 @dataclass(frozen=True)
 class Bar:
-    """One line of the plot."""
-
     label: str
     count: int
 
@@ -127,7 +125,6 @@ def _one_line(text: str) -> str:
 
 
 def fetch_datasets(request: FetchRequest) -> FetchedDatasets:
-    """Download data sets into the cache."""
     places: dict[str, Path] = {}
     for config in [DATASETS[name] for name in request.names]:
         if fetch_dataset(config) is None:
@@ -178,7 +175,6 @@ class DescribedDataset(Findings):
         screen.say("\ntarget distribution\n" + _plot(self.bars))
 
     def record(self) -> dict[str, Any]:
-        """The same as plain data."""
         bars = [asdict(bar) for bar in self.bars]
         return {**self.facts, "target distribution": bars, "audit": self.audit.model_dump(mode="json")}
 
@@ -204,13 +200,10 @@ def write_settings(request: InitDatasetRequest) -> WrittenSettings:
 
 @dataclass(frozen=True)
 class WrittenSettings(Findings):
-    """The file that says how a data file is read."""
-
     file: str
     path: Path
 
     def show(self, screen: Screen) -> None:
-        """Where it is."""
         screen.note(f"Wrote {self.path}. From now on '{self.file}' is enough to name this data set.")
 
 

@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inventory(Findings):
-    """What is listed, a record each."""
-
     records: tuple[Mapping[str, Any], ...]
     more: str = ""  # a line about what is not listed
 
     def show(self, screen: Screen) -> None:
-        """A row per record."""
         if self.records:
             rows = [[_text(value) for value in record.values()] for record in self.records]
             screen.rows(list(self.records[0]), rows)
@@ -38,7 +35,6 @@ class Inventory(Findings):
             screen.say(self.more)
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        """The records as plain data."""
         return as_json(list(self.records))
 
 
@@ -55,7 +51,6 @@ def _text(value: Any) -> str:
 
 
 def list_libraries(request: LibrariesRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
-    """Libraries: version, boosters and tasks, or why unavailable."""
     from boosters_eval.runners import RUNNERS  # noqa: PLC0415 (keeps other lists fast)
 
     records = []
@@ -90,7 +85,6 @@ def _able(runner: Any) -> dict[str, list[str]]:
 
 
 def list_datasets(request: DatasetsRequest) -> Inventory:
-    """Data sets: task, size, classes, source and availability."""
     from boosters_eval.datasets import DATASETS  # noqa: PLC0415 (keeps other lists fast)
     from boosters_eval.datasets.catalog import PROBLEMS  # noqa: PLC0415
 
@@ -118,7 +112,6 @@ def list_datasets(request: DatasetsRequest) -> Inventory:
 
 
 def list_suites(request: SuitesRequest) -> Inventory:
-    """Suites: what each would run, and the estimated time."""
     from boosters_eval.core.machine import physical_cores  # noqa: PLC0415 (keeps other lists fast)
     from boosters_eval.programs.benchmark.suites import (  # noqa: PLC0415
         SUITES,
@@ -149,7 +142,6 @@ def list_suites(request: SuitesRequest) -> Inventory:
 
 
 def list_metrics(request: MetricsRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
-    """Metrics: their tasks, and which direction is better."""
     from boosters_eval.metrics import METRICS  # noqa: PLC0415 (keeps other lists fast)
 
     return Inventory(

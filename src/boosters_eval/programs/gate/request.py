@@ -16,8 +16,6 @@ TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a prom
 
 
 class GateRequest(Request):
-    """A version that may be released, or not."""
-
     command: ClassVar = "gate"
     help: ClassVar = (
         "Decide whether a version may be released.\n\n"
@@ -81,7 +79,6 @@ class GateRequest(Request):
     home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
 
     def check(self) -> None:
-        """Refuse two sources or none, and rules that contradict each other."""
         super().check()
         least = TIERS[self.tier]
         if self.min_cases is not None and self.min_cases < least:

@@ -33,7 +33,6 @@ def decide_and_write(request: GateRequest) -> GateFindings:
 
 
 def decide(request: GateRequest) -> GateDecision:
-    """Decide whether a version may be released."""
     rules = GateRules(
         tier=request.tier,
         threshold=request.threshold,
@@ -62,18 +61,15 @@ class GateFindings(Findings):
 
     @property
     def exit_code(self) -> int:
-        """That of the decision."""
         return self.decision.exit_code
 
     def show(self, screen: Screen) -> None:
-        """The bound, what keeps it from being promoted, and the worst cases."""
         if self.as_json:
             screen.json(self.decision.model_dump(mode="json"))
         elif not screen.quiet:
             _show(self.decision, screen)
 
     def conclude(self, screen: Screen) -> None:
-        """Where it is."""
         if not screen.quiet:
             screen.note(f"Written: {self.path}")
 

@@ -40,13 +40,11 @@ if TYPE_CHECKING:
 
 
 def list_runs(request: ListRunsRequest) -> RunListing:
-    """All runs, the latest first."""
     found = sorted(map(summarize, all_folders(request.home)), key=lambda run: run.written, reverse=True)
     return RunListing(tuple(found[: request.limit]), home_of(request.home), wide=request.wide)
 
 
 def show_run(request: ShowRunRequest) -> RunDetails:
-    """What is known of one run."""
     folder = find_any_run(request.reference, request.home)
     numbers = folder.attempts()
     return RunDetails(
@@ -65,14 +63,11 @@ def find_any_run(reference: str, home: Path | None) -> RunFolder:
 
 @dataclass(frozen=True)
 class RunListing(Findings):
-    """Runs, the latest first."""
-
     runs: tuple[RunSummary, ...]
     home: Path
     wide: bool = False
 
     def show(self, screen: Screen) -> None:
-        """A row per run; those of a terminal are short."""
         if not self.runs:
             screen.note(f"Note: there are no runs in {self.home / 'runs'}.")
             return
@@ -87,7 +82,6 @@ class RunListing(Findings):
         screen.rows(columns, rows)
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        """The runs as plain data."""
         return as_json([_record(run) for run in self.runs])
 
 
@@ -102,7 +96,6 @@ class RunDetails(Findings):
 
     @property
     def next(self) -> dict[str, str]:
-        """The commands that continue, report and verify it."""
         run = self.run
         words = list(run.facts.command) if run.facts else []
         found = {}
@@ -115,7 +108,6 @@ class RunDetails(Findings):
         return {**found, "verify": f"boosters-eval verify {run.run_id}"}
 
     def show(self, screen: Screen) -> None:
-        """A line per fact, attempt and command."""
         run, facts = self.run, self.run.facts
         machine = facts.machine if facts else {}
         commit = "" if facts is None or not facts.git_sha else facts.git_sha + (" (changed)" if facts.git_dirty else "")
@@ -145,7 +137,6 @@ class RunDetails(Findings):
             screen.say(f"{label:<10}{command}")
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        """The same as plain data."""
         return as_json({**_record(self.run), "attempts": list(self.attempts), "next": self.next})
 
 
@@ -250,7 +241,6 @@ class Verification(Findings):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong."""
         return not any(fault for _, fault in self.files)
 
     @property
@@ -259,13 +249,11 @@ class Verification(Findings):
         return ExitCode.SUCCESS if self.is_good else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """One line per file."""
         for name, fault in () if screen.quiet else self.files:
             screen.say(f"{name}: {fault or self.good}")
 
 
 def verify(request: VerifyRequest) -> Verification:
-    """Verify a run's journal, or recompute a gate decision."""
     if Path(request.reference).is_file():
         return verify_decision(request)
     if request.baseline is not None or request.scores is not None:
@@ -301,12 +289,9 @@ def verify_files(reference: str, home: Path | None) -> Iterator[tuple[str, str]]
 
 @dataclass(frozen=True)
 class RunPage(Findings):
-    """A page that was written."""
-
     path: Path
 
     def show(self, screen: Screen) -> None:
-        """Where it is."""
         screen.say(str(self.path))
 
 

@@ -33,8 +33,6 @@ _REFERENCE = "A run id, the beginning of one, a name given with --name, or 'last
 
 
 class ListRunsRequest(InHome, JsonOption, Request):
-    """All runs."""
-
     command: ClassVar = "runs list"
     help: ClassVar = "List the runs in this home, the latest first; unreadable ones too."
     program: ClassVar = "boosters_eval.programs.runs.manage:list_runs"
@@ -47,8 +45,6 @@ class ListRunsRequest(InHome, JsonOption, Request):
 
 
 class ShowRunRequest(InHome, JsonOption, Request):
-    """What is known of one run."""
-
     command: ClassVar = "runs show"
     help: ClassVar = "Show what is known of a run: its facts, its attempts, and the commands that go on from it."
     program: ClassVar = "boosters_eval.programs.runs.manage:show_run"
@@ -58,8 +54,6 @@ class ShowRunRequest(InHome, JsonOption, Request):
 
 
 class OpenRunRequest(InHome, Request):
-    """The report on one run."""
-
     command: ClassVar = "runs open"
     help: ClassVar = """\
 Write the HTML report of a run into its folder, and open it in the browser.
@@ -74,8 +68,6 @@ Without a display, only the path is printed."""
 
 
 class RemoveRunsRequest(InHome, RemovalOptions, Request):
-    """Runs that are no longer wanted."""
-
     command: ClassVar = "runs remove"
     help: ClassVar = """\
 Remove runs, with all their attempts. One that is being executed stays.
@@ -91,15 +83,12 @@ What was written elsewhere stays: baselines, reports, and gate decisions, which 
     )
 
     def check(self) -> None:
-        """Runs are named, or their age is."""
         super().check()
         if bool(self.references) == (self.older_than is not None):
             raise ConfigError(f"Use either {named('references')} or {named('older_than')} to choose what to remove.")
 
 
 class VerifyRequest(InHome, Request):
-    """A run, or a decision on one, that is verified."""
-
     command: ClassVar = "verify"
     help: ClassVar = (
         "Verify a run's journal, or recompute a gate decision.\n\n"
@@ -118,8 +107,6 @@ class VerifyRequest(InHome, Request):
 
 
 class TrackRequest(InHome, Request):
-    """An earlier run, for trackers."""
-
     command: ClassVar = "track"
     help: ClassVar = """\
 Send an earlier run to MLflow, W&B or another tracker.
