@@ -10,6 +10,7 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 from pydantic import ValidationError
 
 import boosters_eval
@@ -47,7 +48,6 @@ from boosters_eval.metrics import get
 from boosters_eval.programs.baseline.snapshot import read_baseline
 from boosters_eval.programs.benchmark.spec import model_seed
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports.full_markdown import render_report
 from tiny import plan_of, tiny_config
 
 # The classes that RFC-0015 writes down, with the fields that it gives them, in its order.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 
 from boosters_eval import BoostersEvalWarning, Observer, execute, load_run, run_prepared
 from boosters_eval.core.errors import RunError
@@ -22,7 +23,6 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
-from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners.result import VOLATILE
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 

@@ -28,7 +28,7 @@ from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.observer import PlainLines
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
-from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
+from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 from shells import SHELLS, plan_of, run, run_afresh
 
 DOUBLE = "echo $((SEED * 2))"

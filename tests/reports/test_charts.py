@@ -5,14 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from boosters_eval.reports.contrasts import contrast, leader
-from boosters_eval.reports.html.figures import RowNames, legend, x_axis
-from boosters_eval.reports.html.forest import forest_chart
-from boosters_eval.reports.html.ranks import rank_chart
-from boosters_eval.reports.html.strips import metric_chart
-from boosters_eval.reports.html.svg import Scale, fit, marker, spread, swarm, text_width
-from boosters_eval.reports.html.tradeoff import cost_chart
-from boosters_eval.reports.model import Column, PairVerdict, RankingTable, ReportTable, Row, TableCell
+from boosters_eval.reports.html.comparisons import contrast, forest_chart, leader, metric_chart
+from boosters_eval.reports.html.svg import RowNames, Scale, fit, legend, marker, spread, swarm, text_width, x_axis
+from boosters_eval.reports.html.tradeoff import cost_chart, rank_chart
+from boosters_eval.reports.tables import Column, PairVerdict, RankingTable, ReportTable, Row, TableCell
 
 SCORE = Column("rmse", "RMSE", higher_is_better=False, primary=True)
 TIME = Column(

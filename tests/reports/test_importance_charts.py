@@ -5,9 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from boosters_eval.reports.html.bees import SHADES, Bees, bee_charts
-from boosters_eval.reports.html.dots import Dot, dot_charts
-from boosters_eval.reports.html.heat import heat_chart
+from boosters_eval.reports.html.features import SHADES, Bees, Dot, bee_charts, dot_charts, heat_chart
 from boosters_eval.reports.numbers import MISSING
 
 ORDER = ["income", "age", "rooms"]

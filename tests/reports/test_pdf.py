@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from boosters_eval.reports.pdf import draw_pdf
+from boosters_eval.reports.html.plots import draw_pdf
 
 
 def content(pdf):

@@ -3,7 +3,7 @@
 import re
 
 from boosters_eval.reports import Column, ReportDocument, ReportTable, Row, TableCell, render_page
-from boosters_eval.reports.html.reference import reference_chart
+from boosters_eval.reports.html.tradeoff import reference_chart
 
 EXPECTED = Column("expected", "Nominal", None, kind="reference")
 FOUND = Column("found", "Weighed", None, kind="measured", quantity="Weight (g)")

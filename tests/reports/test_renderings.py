@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from boosters_eval.reports.text import escape, markdown_table
 from markdown_it import MarkdownIt
 from pydantic import TypeAdapter
 from rich.console import Console
@@ -31,8 +32,7 @@ from boosters_eval.reports import (
     render_page,
     render_report,
 )
-from boosters_eval.reports.model import CellStatus
-from boosters_eval.reports.text import escape, markdown_table
+from boosters_eval.reports.tables import CellStatus
 
 
 def printed(report, **options):

@@ -68,8 +68,7 @@ def print_json(value: Any) -> None:
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
     """A plain table, fitted to the terminal; in a pipe, one line per row. The first `keys` columns name a row."""
-    from boosters_eval.reports.grid import print_grid
-    from boosters_eval.reports.layout import Grid, Span
+    from boosters_eval.reports.layout import Grid, Span, print_grid
 
     tidy = clean_lines if sys.stdout.isatty() else _one_line
     cells = tuple(tuple(Span(tidy(cell)) for cell in row) for row in rows)

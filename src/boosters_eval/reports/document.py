@@ -1,37 +1,28 @@
-"""A whole report as data: what the Markdown and HTML files are written from, and what the JSON file holds.
+"""What a program tells, laid out as blocks: the only thing that renderings know.
 
-A package with its own results builds one, and may add typed data for programs in a subclass.
+Blocks hold plain text and numbers, no markup. A program fills a document from its findings; the terminal, Markdown,
+LaTeX and the page are made from the document.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator
-
-from boosters_eval.core.files import FORMAT, Format
-from boosters_eval.core.model import Model
-from boosters_eval.reports.model import PairVerdict, RankingTable, ReportTable
+from boosters_eval.core.text import group_digits
+from boosters_eval.reports.numbers import MISSING, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-_OWN = (
-    "summary",
-    "results",
-    "across",
-    "tests",
-    "notes",
-    "environment",
-    "reproduce",
-    "theme",
-)  # ids used by the page itself
+    from boosters_eval.reports.html.svg import Figure
+    from boosters_eval.reports.tables import ReportTable
 
-Anchor = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 Pairs = tuple[tuple[str, str], ...]
 
 
-class Fact(Model):
+@dataclass(frozen=True, slots=True)
+class Fact:
     """A number at the top of the page."""
 
     label: str
@@ -39,30 +30,46 @@ class Fact(Model):
     alarm: bool = False
 
 
-class Paragraph(Model):
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A cell of a table that is more than its text."""
+
+    text: str
+    kind: str = ""  # a word that a style sheet colors: "better", "worse", "pass", "fail", "warn"
+    value: float | None = None  # what the cell is sorted by
+    title: str = ""  # what a pointer reads
+
+
+Cell = str | int | float | None | Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
     """Plain text."""
 
-    kind: Literal["paragraph"] = "paragraph"
     text: str
 
 
-class Code(Model):
+@dataclass(frozen=True, slots=True)
+class Code:
     """Text whose lines and spaces are kept."""
 
-    kind: Literal["code"] = "code"
     text: str
+    language: str = "text"
 
 
-class PlainTable(Model):
-    """A small table. Numbers are sorted by value, digits of whole numbers are grouped, and None is a dash."""
+@dataclass(frozen=True, slots=True)
+class PlainTable:
+    """A table. Numbers are sorted by value, digits of whole numbers are grouped, and None is a dash."""
 
-    kind: Literal["table"] = "table"
     name: str  # for screen readers
     headings: tuple[str, ...]
-    rows: tuple[tuple[str | int | float | None, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    keys: int = 1  # columns that name a row
 
 
-class ListItem(Model):
+@dataclass(frozen=True, slots=True)
+class ListItem:
     """A line of a list; `mark` is a word in it to be emphasized."""
 
     text: str
@@ -70,87 +77,149 @@ class ListItem(Model):
     rest: str = ""
 
 
-class Listing(Model):
+@dataclass(frozen=True, slots=True)
+class Listing:
     """A list of lines."""
 
-    kind: Literal["list"] = "list"
     items: tuple[ListItem, ...]
 
+    @classmethod
+    def of(cls, *lines: str) -> Listing:
+        """Lines without a mark."""
+        return cls(tuple(map(ListItem, lines)))
 
-Block = Annotated[Paragraph | Code | PlainTable | Listing, Field(discriminator="kind")]
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a reader should know besides; a terminal shows as many as fit."""
+
+    texts: tuple[str, ...]
 
 
-class Details(Model):
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """Drawings, made only where they can be shown: on the page, in a notebook and as files."""
+
+    draw: Callable[[], Sequence[Figure]]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A table of measurements with its answer, its notes and its charts."""
+
+    table: ReportTable
+    charts: Charts | None = None
+    more: Charts | None = None  # folded
+    more_title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """More cells than a table can hold, each with a status: the page's script draws them from compact data."""
+
+    counts: tuple[tuple[str, int, str], ...]  # a status, its cells, and what it means: what a reader filters by
+    data: Callable[[], Mapping[str, Any]]  # what the script draws
+    search: str  # the label of the search field
+    instead: tuple[Block, ...] = ()  # the same where no script runs
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
     """Details for some readers: folded on the page, and in Markdown if long."""
 
-    kind: Literal["details"] = "details"
     title: str
-    aside: str = ""  # next to the title of a fold
     blocks: tuple[Block, ...]
+    aside: str = ""  # next to the title of a fold
     long: bool = False
 
 
-class Section(Model):
-    """A titled part of a report besides its tables."""
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Blocks that belong together under a title."""
 
-    anchor: Anchor
     title: str
+    blocks: tuple[Block, ...]
+    aside: str = ""  # next to the title
+    words: str = ""  # what else a search finds it by
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Cards, tables of results or other blocks under a common heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block = Paragraph | Code | PlainTable | Listing | Notes | Charts | Results | Matrix | Details | Card | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a document."""
+
+    anchor: str  # its address on the page: lower-case letters, digits, dashes
+    title: str  # empty: no heading in text
+    blocks: tuple[Block, ...]
     short: str = ""  # on the page and in its navigation; if empty, the title is used
-    search: str = ""  # the label of a field that filters table rows; if empty, there is no such field
-    blocks: tuple[Annotated[Paragraph | Code | PlainTable | Listing | Details, Field(discriminator="kind")], ...]
+    search: str = ""  # the label of a field that filters rows or cards; if empty, there is no such field
+    only: Literal["", "page", "text"] = ""  # where the section is, if not everywhere
+    detail: bool = False  # whether a terminal leaves it out unless everything is wanted
+    preface: bool = False  # whether it precedes the results in Markdown, as RFC-0015 has it
 
 
-class ReportDocument(Model):
-    """Everything in a report. The page shows `lead` and `facts` instead of Markdown's `configuration`."""
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Everything a program tells about one question."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
-    schema_version: Format = FORMAT
-    kind: str = "boosters-eval report"
-    title: str
-    lead: str = ""
-    headline: tuple[str, ...] = ()  # the answer in whole sentences, the most important first
-    leaderboard: PlainTable | None = None  # how the competitors stand over all tables
+    title: str  # empty: a part of something else
+    answer: tuple[str, ...] = ()  # the decision in whole sentences, the most important first
+    lead: str = ""  # below the title of the page
     facts: tuple[Fact, ...] = ()
-    environment: Pairs = ()
-    configuration: Pairs = ()
-    tables: tuple[ReportTable, ...]
-    group_by: str | None = None  # the key whose values are the headings above the tables
-    table_noun: str = "table"  # what a table is called, such as "benchmark"
-    empty: str = "No results."  # shown if there is no table
-    reference: str | None = None  # the competitor that costs are compared with; None: the first one
-    rankings: tuple[RankingTable, ...] = ()
-    alpha: float = 0.05  # of intervals and verdicts
-    notes: tuple[str, ...] = ()
+    leaderboard: PlainTable | None = None  # how the competitors stand, below the answer
     sections: tuple[Section, ...] = ()
-    reproduce: tuple[str, ...] = ()
 
-    @field_validator("sections")
-    @classmethod
-    def _anchors_are_unique(cls, sections: tuple[Section, ...]) -> tuple[Section, ...]:
-        anchors = [*_OWN, *(section.anchor for section in sections)]
+    def __post_init__(self) -> None:
+        """An anchor is an address: there is one of each."""
+        anchors = ["summary", "theme", *(section.anchor for section in self.shown("page"))]
         doubled = next((anchor for anchor in anchors if anchors.count(anchor) > 1), None)
         if doubled:
-            raise ValueError(f"sections with different anchors ('{doubled}' is taken)")
-        return sections
+            raise ValueError(f"Sections need different anchors: '{doubled}' is taken.")
 
-    def drill_down(self) -> tuple[Section, ...]:
-        """Sections for the page alone, because they show what the JSON file has as data."""
-        return ()
+    def shown(self, where: Literal["page", "text"]) -> Iterator[Section]:
+        """The sections for the page, or for text, that are not empty."""
+        return (section for section in self.sections if section.blocks and section.only in ("", where))
 
-    def groups(self) -> list[tuple[str, list[ReportTable]]]:
-        """The tables grouped by the value of `group_by`, in the order of first appearance."""
-        found: dict[str, list[ReportTable]] = {}
-        for table in self.tables:
-            found.setdefault(table.keys.get(self.group_by or "", ""), []).append(table)
-        return list(found.items())
+    def blocks(self) -> Iterator[Block]:
+        """Every block, also those inside others."""
+        return (block for section in self.sections for block in walk(section.blocks))
+
+    def tables(self) -> list[ReportTable]:
+        """The tables of measurements."""
+        return [block.table for block in self.blocks() if isinstance(block, Results)]
+
+    def figures(self) -> list[Figure]:
+        """Every chart."""
+        return [figure for block in self.blocks() if isinstance(block, Charts) for figure in block.draw()]
 
 
-def shown_verdicts(tables: Iterable[ReportTable]) -> list[PairVerdict]:
-    """The pairs that are shown: on the primary columns, or on the cost column of a table without one."""
-    out = []
-    for table in tables:
-        primary = {column.name for column in table.columns if column.primary}
-        names = primary or {column.name for column in table.columns if column.cost}
-        out += [pair for pair in table.pairs if pair.metric in names]
-    return out
+def walk(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Blocks and what is inside them, from top to bottom."""
+    for block in blocks:
+        yield block
+        match block:
+            case Details() | Card() | Group():
+                yield from walk(block.blocks)
+            case Results():
+                yield from (part for part in (block.charts, block.more) if part is not None)
+
+
+def show_cell(cell: Cell) -> str:
+    """A cell of a plain table as text."""
+    if isinstance(cell, Mark):
+        return cell.text
+    if cell is None:
+        return MISSING
+    if isinstance(cell, str):
+        return cell
+    return group_digits(cell) if isinstance(cell, int) else number(cell)

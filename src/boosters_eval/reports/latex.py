@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from boosters_eval.reports.document import Notes, PlainTable, Results, show_cell, walk
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.reports.document import ReportDocument
-    from boosters_eval.reports.model import Report, ReportTable, Row, TableCell
+    from boosters_eval.reports.document import Document
+    from boosters_eval.reports.tables import ReportTable, Row, TableCell
 
 _CHARACTERS = {
     "\\": r"\textbackslash{}",
@@ -50,13 +52,14 @@ _COSTS = ("time", "memory")
 _ABREAST = 4  # columns of values side by side
 
 
-def render_latex(report: Report | ReportDocument) -> str:
-    """All tables and notes, to be included in a paper."""
-    if not report.tables:
+def render_latex(document: Document) -> str:
+    """The tables of measurements, or the plain ones if there are none, with the notes, to be included in a paper."""
+    blocks = [block for section in document.shown("text") if not section.detail for block in walk(section.blocks)]
+    parts = [_results(block.table) for block in blocks if isinstance(block, Results)]
+    parts = parts or [_plain(block) for block in blocks if isinstance(block, PlainTable) and block.rows]
+    if not parts:
         return "% No results.\n"
-    parts = [_table(table) for table in report.tables]
-    if report.notes:
-        parts.append(_notes("\\paragraph{Notes}", report.notes))
+    parts += [_notes("\\paragraph{Notes}", block.texts) for block in blocks if isinstance(block, Notes)]
     body = "\n".join(parts)
     return f"{_needs(body)}\n{body}"
 
@@ -70,15 +73,21 @@ def _needs(body: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _table(table: ReportTable) -> str:
+def _results(table: ReportTable) -> str:
     caption = ". ".join(part.rstrip(".") for part in (table.title, table.answer) if part)
-    head = (
-        "\\begin{table}\n  \\centering\n"
-        f"  \\caption{{{escape_latex(caption)}.}}\n  \\label{{tab:{_label(table.name)}}}\n"
-    )
-    parts = "  \\medskip\n\n".join(_tabular(table, positions) for positions in _parts(table))
+    parts = "  \\medskip\n\n".join(_measured(table, positions) for positions in _parts(table))
     notes = _notes(f"\\paragraph{{{escape_latex(table.name)}}}", table.notes) if table.notes else ""
-    return f"{head}{parts}\\end{{table}}\n{notes}"
+    return _float(caption, table.name, parts) + notes
+
+
+def _plain(table: PlainTable) -> str:
+    rows = [_line(escape_latex(show_cell(cell)) for cell in row) for row in table.rows]
+    return _float(table.name, table.name, _tabular("l" * len(table.headings), table.headings, rows))
+
+
+def _float(caption: str, name: str, body: str) -> str:
+    head = f"  \\caption{{{escape_latex(caption)}.}}\n  \\label{{tab:{_label(name)}}}\n"
+    return f"\\begin{{table}}\n  \\centering\n{head}{body}\\end{{table}}\n"
 
 
 def _parts(table: ReportTable) -> list[list[int]]:
@@ -88,24 +97,27 @@ def _parts(table: ReportTable) -> list[list[int]]:
     return [kind[start : start + _ABREAST] for kind in kinds for start in range(0, len(kind), _ABREAST)] or [[]]
 
 
-def _tabular(table: ReportTable, positions: Sequence[int]) -> str:
+def _measured(table: ReportTable, positions: Sequence[int]) -> str:
     first = (*table.row_names, *table.row_facts)
-    counted = table.counted and positions[-1:] == _parts(table)[-1][-1:]
+    counted = table.is_counted and positions[-1:] == _parts(table)[-1][-1:]
     headings = [*first, *(table.columns[i].heading for i in positions), *(["n"] if counted else [])]
 
     def line(row: Row) -> str:
         cells = (_cell(row.cells[i]) for i in positions)
         return _line([*map(escape_latex, table.beginning(row)), *cells, *([row.count] if counted else [])])
 
-    rule = [r"    \midrule"]
+    rule = [r"    \midrule"] if table.trivial else []
+    lines = [*map(line, table.rows), *rule, *map(line, table.trivial)]
+    return _tabular("l" * len(first) + "r" * (len(headings) - len(first)), headings, lines)
+
+
+def _tabular(columns: str, headings: Iterable[str], rows: Sequence[str]) -> str:
     lines = [
-        f"  \\begin{{tabular}}{{{'l' * len(first)}{'r' * (len(headings) - len(first))}}}",
+        f"  \\begin{{tabular}}{{{columns}}}",
         r"    \toprule",
         _line(map(escape_latex, headings)),
-        *rule,
-        *map(line, table.rows),
-        *(rule if table.trivial else []),
-        *map(line, table.trivial),
+        r"    \midrule",
+        *rows,
         r"    \bottomrule",
         r"  \end{tabular}",
     ]

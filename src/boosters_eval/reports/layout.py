@@ -14,7 +14,10 @@ from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.console import Console
+
 
 NARROWEST = 40  # columns; a narrower terminal is treated as this wide
 STACKED_BELOW = 72  # columns of a terminal on which a table that does not fit is stacked
@@ -248,3 +251,20 @@ def _labeled(label: str, span: Span, aligned: int, width: int, *, whole: bool) -
         yield Text(f"{_INDENT}{line}")
     for line in wrapped(span.text, width - 2 * len(_INDENT)):
         yield Text.assemble(2 * _INDENT, (line, span.style))
+
+
+def print_grid(grid: Grid, console: Console) -> None:
+    """Print a table; outside a terminal, one line per row."""
+    print_lines(console, [lay_out(grid, width_of(console))])
+
+
+def width_of(console: Console) -> int | None:
+    """The width to keep to; outside a terminal there is none."""
+    return max(console.width, NARROWEST) if console.is_terminal else None
+
+
+def print_lines(console: Console, blocks: Iterable[Iterable[Text]]) -> None:
+    """Lines that are fitted already: Rich must neither wrap nor crop them."""
+    for block in blocks:
+        for line in block:
+            console.print(line, no_wrap=True, overflow="ignore", crop=False, soft_wrap=True)

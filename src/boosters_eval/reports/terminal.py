@@ -1,4 +1,4 @@
-"""Reports on a terminal: the answers first, then the tables, then as many notes as fit a screen."""
+"""Documents on a terminal: the answers first, then the tables, then as many notes as fit a screen."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from boosters_eval.core.text import count_of
-from boosters_eval.reports.document import Code, Details, Listing, Paragraph, PlainTable
-from boosters_eval.reports.full_markdown import (
-    RANK_PAIRS,
-    plain_text,
-    rank_pairs,
-    rank_rows,
-    verdict_headings,
-    verdict_rows,
+from boosters_eval.reports.document import (
+    Card,
+    Charts,
+    Code,
+    Details,
+    Group,
+    Listing,
+    Matrix,
+    Notes,
+    Paragraph,
+    PlainTable,
+    Results,
+    show_cell,
 )
-from boosters_eval.reports.grid import print_grid, print_lines, width_of
-from boosters_eval.reports.layout import Grid, Span, lay_out, wrapped_with_indent
-from boosters_eval.reports.model import Report
+from boosters_eval.reports.layout import Grid, Span, lay_out, print_grid, print_lines, width_of, wrapped_with_indent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
-    from boosters_eval.reports.document import Block, ReportDocument
-    from boosters_eval.reports.model import CellStatus, ReportTable, Row, TableCell
+    from boosters_eval.reports.document import Block, Cell, Document
+    from boosters_eval.reports.tables import ReportTable, Row, TableCell
 
-NOTE_LINES = 16  # for the notes of a whole report, which leaves a third of a small screen for the tables
-_STYLES: dict[CellStatus, str] = {
+NOTE_LINES = 16  # for the notes of a whole document, which leaves a third of a small screen for the tables
+_STYLES: dict[str, str] = {
     "ok": "",
     "pass": "green",
     "warn": "yellow",
@@ -40,95 +43,109 @@ _STYLES: dict[CellStatus, str] = {
     "skipped": "dim",
     "unsupported": "dim",
     "unavailable": "yellow",
+    "better": "green",
+    "worse": "bold red",
 }
 
 
-def print_report(report: Report, console: Console, *, every_note: bool = True, how: str = "-v") -> None:
-    """Print answers, tables and notes; without `every_note`, those that fit, and `how` to see the others.
+def print_document(
+    document: Document, console: Console, *, whole: bool = True, every_note: bool = True, how: str = "-v"
+) -> None:
+    """Print a document; unless `whole` without its details, and with as many notes as fit and `how` to see the others.
 
     On a terminal everything fits its width, and nothing is cut; elsewhere lines are as long as they must be.
     """
-    width = width_of(console)
-    tables = report.tables
-    shown = _chosen([report.notes, *(table.notes for table in tables)], width, every=every_note)
-    if len(tables) > 1 and any(table.answer for table in tables):
-        print_lines(console, (_sentence(f"{t.name}: {t.answer}", width) for t in tables if t.answer))
-        console.print()
-    for table, notes in zip(tables, shown[1:], strict=True):
-        print_lines(console, [_sentence(table.title, width, "bold")])
-        if len(tables) == 1 and table.answer:
-            print_lines(console, [_sentence(table.answer, width)])
-        print_lines(console, [lay_out(_grid(table, styled=_styled(console)), width)])
-        print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in notes))
-        console.print()
-    print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
-    hidden = sum(len(table.notes) for table in tables) + len(report.notes) - sum(map(len, shown))
-    if hidden:
-        text = f"{count_of(hidden, 'more note')} with {how}"
-        print_lines(console, [_sentence(text, width, "dim")])
+    _Printer(document, console, every_note=every_note).print(whole=whole, how=how)
 
 
-def print_document(document: ReportDocument, console: Console) -> None:
-    """Print all that the Markdown file has, but the answers and tables first."""
-    print_lines(console, [_sentence(document.title, width_of(console), "bold")])
-    console.print()
-    print_report(Report(document.tables, document.notes), console)
-    for ranking in document.rankings:
-        _print_table(console, ranking.title, (ranking.heading, "Rank"), rank_rows(ranking))
-        _print_table(console, "", RANK_PAIRS, rank_pairs(ranking), keys=2)
-        print_lines(console, (_sentence(note, width_of(console)) for note in ranking.notes))
-    _print_table(console, "Statistical tests", verdict_headings(document), verdict_rows(document), keys=4)
-    for section in document.sections:
-        console.print()
-        print_lines(console, [_sentence(section.title, width_of(console), "bold")])
-        for block in section.blocks:
-            _print_block(console, block)
-    _print_table(console, "Configuration", ("Property", "Value"), document.configuration)
-    _print_table(console, "Environment", ("Property", "Value"), document.environment)
-    if document.reproduce:
-        console.print()
-        print_lines(console, [[Text("Reproducing", style="bold")], map(Text, document.reproduce)])
+class _Printer:
+    """A document on its way to a console."""
+
+    def __init__(self, document: Document, console: Console, *, every_note: bool) -> None:
+        self.document, self.console = document, console
+        self.width = width_of(console)
+        self.styled = console.is_terminal and console.color_system is not None  # a dumb terminal shows neither
+        tables = document.tables()
+        self.tables = len(tables)
+        noted = [block.texts for block in document.blocks() if isinstance(block, Notes)]
+        groups = [*noted, *(table.notes for table in tables if table.notes)]
+        self.notes = iter(_choose(groups, self.width, every=every_note))
+        self.hidden = sum(map(len, groups))
+
+    def print(self, *, whole: bool, how: str) -> None:
+        self._head()
+        for section in self.document.shown("text"):
+            if section.detail and not whole:
+                continue
+            if section.title and not all(isinstance(block, Notes) for block in section.blocks):
+                self._lines([section.title], "bold")
+            for block in section.blocks:
+                self._block(block)
+        if self.hidden and not whole:
+            self._lines([f"{count_of(self.hidden, 'more note')} with {how}"], "dim")
+
+    def _head(self) -> None:
+        answers = [(table.name, table.answer) for table in self.document.tables() if table.answer]
+        said = [sentence for sentence in self.document.answer if sentence not in dict(answers).values()]
+        if self.document.title:
+            self._lines([self.document.title], "bold")
+            self.console.print()
+        self._lines(said)
+        self._lines(f"{name}: {answer}" for name, answer in (answers if self.tables > 1 else ()))
+        if said or (answers and self.tables > 1):
+            self.console.print()
+
+    def _block(self, block: Block) -> None:  # noqa: C901 (one case per block)
+        match block:
+            case Paragraph():
+                self._lines([block.text])
+            case Code():
+                print_lines(self.console, [map(Text, block.text.splitlines())])
+            case PlainTable():
+                self._table(block)
+            case Listing():
+                self._lines(f"- {item.text}{item.mark}{item.rest}" for item in block.items)
+            case Notes():
+                self._lines((f"Note: {note}" for note in self._chosen()), "dim")
+            case Results():
+                self._results(block.table)
+            case Details() | Card() | Group():
+                self._lines([block.title] if block.title else [], "bold")
+                for part in block.blocks:
+                    self._block(part)
+            case Matrix():
+                for part in block.instead:
+                    self._block(part)
+            case Charts():
+                pass
+
+    def _results(self, table: ReportTable) -> None:
+        self._lines([table.title], "bold")
+        if self.tables == 1 and table.answer:
+            self._lines([table.answer])
+        print_lines(self.console, [lay_out(_grid(table, styled=self.styled), self.width)])
+        self._lines((f"Note: {note}" for note in (self._chosen() if table.notes else ())), "dim")
+        self.console.print()
+
+    def _table(self, table: PlainTable) -> None:
+        if table.rows:
+            rows = tuple(tuple(_mark(cell, styled=self.styled) for cell in row) for row in table.rows)
+            print_grid(Grid(table.headings, rows, keys=table.keys), self.console)
+            self.console.print()
+
+    def _chosen(self) -> list[str]:
+        shown = next(self.notes)
+        self.hidden -= len(shown)
+        return shown
+
+    def _lines(self, texts: Iterable[str], style: str = "") -> None:
+        """Text is inserted as such, so that no name is read as markup."""
+        for text in texts:
+            lines = [text] if self.width is None else wrapped_with_indent(text, self.width)
+            print_lines(self.console, [[Text(line, style=style) for line in lines]])
 
 
-def _print_block(console: Console, block: Block | Details) -> None:
-    width = width_of(console)
-    match block:
-        case Paragraph():
-            print_lines(console, [_sentence(block.text, width)])
-        case Code():
-            print_lines(console, [map(Text, block.text.splitlines())])
-        case PlainTable():
-            _print_table(console, "", block.headings, [[plain_text(cell) for cell in row] for row in block.rows])
-        case Listing():
-            print_lines(console, (_sentence(f"- {i.text}{i.mark}{i.rest}", width) for i in block.items))
-        case Details():
-            print_lines(console, [_sentence(block.title, width, "bold")])
-            for part in block.blocks:
-                _print_block(console, part)
-
-
-def _print_table(
-    console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1
-) -> None:
-    if rows:
-        console.print()
-        print_lines(console, [_sentence(title, width_of(console), "bold")] if title else [])
-        cells = tuple(tuple(map(Span, row)) for row in rows)
-        print_grid(Grid(tuple(headings), cells, keys=keys), console)
-
-
-def _styled(console: Console) -> bool:
-    """Whether bold and colors are seen: a dumb terminal has neither."""
-    return console.is_terminal and console.color_system is not None
-
-
-def _sentence(text: str, width: int | None, style: str = "") -> list[Text]:
-    """Text is inserted as such, so that no name is read as markup."""
-    lines = [text] if width is None else wrapped_with_indent(text, width)
-    return [Text(line, style=style) for line in lines]
-
-
-def _chosen(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) -> list[list[str]]:
+def _choose(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) -> list[list[str]]:
     """The notes to show of each group: the first one of every group, then the second ones, while there is room."""
     if every or width is None:
         return [list(notes) for notes in groups]
@@ -154,7 +171,7 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
         keys=first,
         whole=True,
         framed=True,
-        right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
+        right=frozenset({len(table.headings) - 1}) if table.is_counted else frozenset(),
         rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
         kinds=frozenset(
             first + place + 1
@@ -165,7 +182,7 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
 
 
 def _spans(table: ReportTable, row: Row, *, styled: bool) -> tuple[Span, ...]:
-    first, last = map(Span, table.beginning(row)), [Span(row.count)] if table.counted else []
+    first, last = map(Span, table.beginning(row)), [Span(row.count)] if table.is_counted else []
     return (*first, *(_span(cell, styled=styled) for cell in row.cells), *last)
 
 
@@ -174,3 +191,8 @@ def _span(cell: TableCell, *, styled: bool) -> Span:
     if cell.best and not styled:
         return Span(f"**{cell.shown}**")
     return Span(cell.shown, "bold green" if cell.best else _STYLES[cell.status])
+
+
+def _mark(cell: Cell, *, styled: bool) -> Span:
+    kind = getattr(cell, "kind", "")
+    return Span(show_cell(cell), _STYLES.get(kind, "") if styled else "")

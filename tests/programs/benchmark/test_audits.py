@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 
 from boosters_eval import BoostersEvalWarning, TrainingConfig, compare, load_results, load_run
 from boosters_eval.datasets import DATASETS, materialize, store
@@ -17,7 +18,6 @@ from boosters_eval.programs.benchmark.tables.audit import data_section
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
-from boosters_eval.reports.full_markdown import render_report
 from factories import collection, remember, result
 from tiny import TINY, run_tiny, shared_pool, tiny_config
 

@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -22,7 +23,6 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.against import lines
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.terminal import print_report
 from factories import collection, grid, remember
 from stamping import FAST, SLOW

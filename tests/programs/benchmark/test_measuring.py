@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from boosters_eval.reports.text import render_markdown
 
 import factories
 from boosters_eval import (
@@ -30,7 +31,6 @@ from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.planning import timing_threads
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.reports.text import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.measure import measure

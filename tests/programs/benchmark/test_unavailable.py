@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 from rich.console import Console
 
 import factories
@@ -18,7 +19,6 @@ from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown, render_page
-from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners import base
 from tiny import FEW, shared_pool
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
+from boosters_eval.reports.text import render_markdown
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.history import report as report_module
@@ -15,7 +16,6 @@ from boosters_eval.programs.history.model import HistoryFilter
 from boosters_eval.programs.history.page import render_history_page
 from boosters_eval.programs.history.report import HistoryReport, build_history_report, history_report
 from boosters_eval.reports.html.page import render_page
-from boosters_eval.reports.text import render_markdown
 from histories import a_history, a_series, an_entry
 from written_runs import SEEDS, written_run
 

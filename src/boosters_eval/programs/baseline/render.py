@@ -13,9 +13,8 @@ from boosters_eval.core.text import clean, count_of, in_sentence
 from boosters_eval.metrics import label
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
-from boosters_eval.reports.github import capped, command
+from boosters_eval.reports.markdown import annotate, annotation, escape, markdown_table
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
-from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -154,10 +153,10 @@ def workflow_commands(check: Check) -> list[str]:
     unstable = "error" if check.too_flaky else "warning"
     found += [(unstable, "Flaky", f) for f in check.flaky if f not in told]
     found += [("warning", "Drift", f) for f in check.findings if f.counts and f.status is Status.DRIFT]
-    out = capped([(kind, title, sentence(finding)) for kind, title, finding in found])
+    out = annotate([(kind, title, sentence(finding)) for kind, title, finding in found])
     for library, (old, new) in check.upgrades.items():
         if library != HOME_LIBRARY:
-            out.append(command("notice", "Version", f"{library} {old} → {new}"))
+            out.append(annotation("notice", "Version", f"{library} {old} → {new}"))
     return out
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument
-    from boosters_eval.reports.model import Report
+    from boosters_eval.reports.tables import Report
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are told before a run, and of each how many
 
@@ -200,18 +200,18 @@ class ComparisonFindings(Findings):
 
     def show(self, screen: Screen) -> None:
         """The tables, and what is worth a note."""
-        from boosters_eval import reports  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads what renders)
 
         if not screen.is_terminal:
             screen.write(self.render("markdown"))
             return
         run = self.results.run_id
         again = f", or boosters-eval report --run {run} --dry-run" if run else ""
-        reports.print_report(self._tables(), screen.console(), every_note=screen.verbose, how=f"-v{again}")
+        document = self._tables().document()
+        print_document(document, screen.console(), every_note=screen.verbose, how=f"-v{again}")
 
     def render(self, form: str) -> str:
         """The results as data, or as a report that begins with the verdict."""
-        from boosters_eval import reports  # noqa: PLC0415 (loads what renders)
         from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 
@@ -221,11 +221,11 @@ class ComparisonFindings(Findings):
             return self.results.to_csv()
         if form == "html":
             document = build_document(self.results, "comparison", test=self.request.test)
-            return reports.render_page(_with_answer(document, self.verdict))
+            return _with_answer(document, self.verdict).to_html()
         if form == "latex":
-            return reports.render_latex(self._tables())
+            return self._tables().to_latex()
         head = "" if self.verdict is None else f"{against.markdown(self.verdict)}\n"
-        return head + reports.render_markdown(self._tables())
+        return head + self._tables().to_markdown()
 
     def conclude(self, screen: Screen) -> None:
         """The run, the verdict unless it stands above, and why it is no success, even if quiet."""

@@ -299,16 +299,15 @@ class ResultCollection:
     ) -> str:
         """The tables as Markdown. The best mean is bold if it is significant, or always if that is not required."""
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
-        from boosters_eval.reports import render_markdown  # noqa: PLC0415 (a facade)
 
-        options: dict[str, Any] = {"highlight": highlight_best, "require_significance": require_significance}
-        return render_markdown(build_tables(self, test=test, alpha=alpha, **options))
+        return build_tables(
+            self, test=test, alpha=alpha, highlight=highlight_best, require_significance=require_significance
+        ).to_markdown()
 
     def _repr_html_(self) -> str:
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
-        from boosters_eval.reports import render_fragment  # noqa: PLC0415 (a facade)
 
-        return render_fragment(build_tables(self))
+        return build_tables(self)._repr_html_()
 
     def plot(
         self,

@@ -285,9 +285,8 @@ class BenchmarkKind(RunKind):
     def files(self) -> dict[str, str]:
         """The report and the results file."""
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415 (only at the end)
-        from boosters_eval.reports import render_page  # noqa: PLC0415
 
-        page = render_page(build_document(self.findings, "comparison"))
+        page = build_document(self.findings, "comparison").to_html()
         return {"report.html": page, "results.json": self.findings.to_json()}
 
 

@@ -16,7 +16,7 @@ from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of, join_words, terminal_width
 from boosters_eval.reports import numbers
 from boosters_eval.reports.layout import Grid, Span, stack, wrapped
-from boosters_eval.reports.text import escape, markdown_table
+from boosters_eval.reports.markdown import escape, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

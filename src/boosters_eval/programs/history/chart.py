@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.text import count_of
 from boosters_eval.programs.history.report import version_changes
 from boosters_eval.programs.history.wording import change_text, step_sentence
-from boosters_eval.reports.html.figures import RIGHT, WIDTH, Figure, y_axis, y_room
+from boosters_eval.reports.html.markup import text
 from boosters_eval.reports.html.svg import (
+    RIGHT,
+    WIDTH,
+    Figure,
     Scale,
     color,
     fit,
@@ -19,10 +22,11 @@ from boosters_eval.reports.html.svg import (
     short,
     text_width,
     verdict_mark,
+    y_axis,
+    y_room,
 )
-from boosters_eval.reports.html.tables import text
-from boosters_eval.reports.model import Column
 from boosters_eval.reports.numbers import number
+from boosters_eval.reports.tables import Column
 from boosters_eval.stats.changepoints import fewest_for_any_step
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import FORMAT, Format
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import clean
@@ -19,14 +18,15 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.compare import ALPHA, HistoryComparison, compare_series
 from boosters_eval.programs.history.model import NOT_COMPARABLE
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
     from boosters_eval.programs.history.request import DiffRunsRequest
+    from boosters_eval.reports.document import Document
 
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
@@ -72,7 +72,7 @@ class NumberChange(Model):
     note: str
 
 
-class RunDifference(Findings, Model):
+class RunDifference(ReportedFindings, Model):
     """The later run against the earlier one."""
 
     schema_version: Format = FORMAT
@@ -82,19 +82,15 @@ class RunDifference(Findings, Model):
     changes: tuple[NumberChange, ...]
     notes: tuple[str, ...] = ()
 
-    def show(self, screen: Screen) -> None:
+    def document(self) -> Document:
         """Both runs, and a table per benchmark."""
-        from boosters_eval.programs.history.document import run_text, tables_of  # noqa: PLC0415 (both read this)
-        from boosters_eval.reports.terminal import print_report  # noqa: PLC0415 (loads rich)
+        from boosters_eval.programs.history.document import lay_out_difference  # noqa: PLC0415 (it reads this)
 
-        screen.say(f"before: {run_text(self.before)}\nafter:  {run_text(self.after)}\n")
-        print_report(tables_of(self), screen.console())
+        return lay_out_difference(self)
 
-    def render(self, form: str) -> str:
-        """The difference in a format."""
-        from boosters_eval.programs.history.document import render_difference  # noqa: PLC0415 (both read this)
-
-        return self.model_dump_json(indent=1) + "\n" if form == "json" else render_difference(self, form)
+    def to_model(self) -> Model:
+        """Itself."""
+        return self
 
 
 def diff_runs(request: DiffRunsRequest) -> RunDifference:

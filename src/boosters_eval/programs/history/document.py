@@ -7,29 +7,14 @@ from typing import TYPE_CHECKING
 from boosters_eval.programs.history.model import NOT_COMPARABLE
 from boosters_eval.programs.history.report import SHORT_MACHINE
 from boosters_eval.programs.history.wording import level_texts, percent_text
-from boosters_eval.reports.document import Fact, ReportDocument
-from boosters_eval.reports.html.page import render_page
-from boosters_eval.reports.latex import render_latex
-from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
+from boosters_eval.reports.document import Document, Fact, Listing, Notes, Results, Section
 from boosters_eval.reports.numbers import MISSING, number
-from boosters_eval.reports.text import escape, render_csv, render_markdown
+from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boosters_eval.programs.history.difference import ComparedRun, NumberChange, RunDifference
-
-
-def render_difference(found: RunDifference, form: str) -> str:
-    if form == "csv":
-        return render_csv(tables_of(found))
-    if form == "html":
-        return render_page(document_of(found))
-    if form == "latex":
-        return render_latex(tables_of(found))
-    head = f"# {escape(title_of(found))}\n\n"
-    sides = f"- Before: {escape(run_text(found.before))}\n- After: {escape(run_text(found.after))}\n\n"
-    return head + sides + render_markdown(tables_of(found))
 
 
 def tables_of(found: RunDifference) -> Report:
@@ -45,20 +30,23 @@ def title_of(found: RunDifference) -> str:
     return f"{found.after.run} against {found.before.run}"
 
 
-def document_of(found: RunDifference) -> ReportDocument:
-    """The difference for the page."""
+def lay_out_difference(found: RunDifference) -> Document:
+    """Both runs, and a table per benchmark."""
     report = tables_of(found)
     words = [change.verdict for change in found.changes]
-    return ReportDocument(
-        title=title_of(found),
-        lead=f"Before: {run_text(found.before)}. After: {run_text(found.after)}.",
+    sides = f"Before: {run_text(found.before)}", f"After: {run_text(found.after)}"
+    return Document(
+        title_of(found),
+        lead=f"{sides[0]}. {sides[1]}.",
         facts=tuple(
-            Fact(label=word.capitalize(), value=str(words.count(word)), alarm=word == "worse" and word in words)
+            Fact(word.capitalize(), str(words.count(word)), alarm=word == "worse" and word in words)
             for word in ("better", "worse", "equivalent", "inconclusive", NOT_COMPARABLE)
         ),
-        tables=report.tables,
-        table_noun="benchmark",
-        notes=report.notes,
+        sections=(
+            Section("runs", "", (Listing.of(*sides),), only="text"),
+            Section("results", "", tuple(map(Results, report.tables)), short="Results"),
+            Section("notes", "Notes", (Notes(report.notes),) if report.notes else ()),
+        ),
     )
 
 

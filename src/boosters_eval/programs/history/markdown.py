@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import count_of
 from boosters_eval.programs.history.wording import change_text, versions_text, without_steps
+from boosters_eval.reports.markdown import escape, markdown_list, markdown_table
 from boosters_eval.reports.numbers import MISSING, number, p_value
-from boosters_eval.reports.text import escape, markdown_list, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

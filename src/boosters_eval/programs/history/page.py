@@ -8,9 +8,9 @@ from boosters_eval.core.text import count_of, group_digits
 from boosters_eval.programs.history.chart import history_chart
 from boosters_eval.programs.history.wording import level_texts, percent_text, versions_text, without_steps
 from boosters_eval.reports.document import Fact
-from boosters_eval.reports.html import sections
-from boosters_eval.reports.html.page import asset, page
-from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, text
+from boosters_eval.reports.html import old
+from boosters_eval.reports.html.markup import grid, list_notes, numeric, scroll, search_field, text
+from boosters_eval.reports.html.old import asset, page, plain
 from boosters_eval.reports.numbers import MISSING, number, p_value
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def render_history_page(report: HistoryReport) -> str:
     parts = [
         ("steps", "Steps", _steps(report)),
         ("lines", "Lines", _lines(report.lines, series)),
-        ("notes", "Notes", f'<div class="card">{notes_list(report.notes[1:])}</div>' if report.notes[1:] else ""),
+        ("notes", "Notes", f'<div class="card">{list_notes(report.notes[1:])}</div>' if report.notes[1:] else ""),
     ]
     return page(
         "History",
         f"What {count_of(report.n_runs, 'run')} measured. {_span(report)}".rstrip(),
-        sections.facts(_facts(report)),
+        old.facts(_facts(report)),
         parts,
         style=asset(__package__, "history.css"),
     )
@@ -78,8 +78,8 @@ def _steps(report: HistoryReport) -> str:
     more = (
         f"<p>The latest {_MOST_STEPS}; {group_digits(hidden)} earlier ones are in the JSON.</p>" if hidden > 0 else ""
     )
-    search = sections.search_field("Filter steps", "#steps tbody tr") if len(found) > 1 else ""
-    return f'{search}<div class="card">{sections.scroll(table, "Steps")}</div>{more}{rule}'
+    search = search_field("Filter steps", "#steps tbody tr") if len(found) > 1 else ""
+    return f'{search}<div class="card">{scroll(table, "Steps")}</div>{more}{rule}'
 
 
 def _step_row(line: HistoryLine, step: HistoryStep) -> list[str]:
@@ -105,7 +105,7 @@ def _lines(lines: Sequence[HistoryLine], series: dict[str, int]) -> str:
     groups: dict[str, list[str]] = {}
     for (config, target, _, _), members in cards.items():
         groups.setdefault(config, []).append(_card(members, series[target]))
-    search = sections.search_field("Filter lines", "#lines .card", groups="#lines .group") if len(cards) > 1 else ""
+    search = search_field("Filter lines", "#lines .card", groups="#lines .group") if len(cards) > 1 else ""
     body = "".join(
         f'<div class="group"><h3>{text(config)}</h3>{"".join(found)}</div>' for config, found in groups.items()
     )
@@ -127,7 +127,7 @@ def _card(lines: list[HistoryLine], series: int) -> str:
     machine += f"; {first.variant}" if first.variant else ""
     return (
         f'<article class="card" data-search="{text(words)}"><h4>{text(first.target)}<small>{text(machine)}</small></h4>'
-        f"{_drawn(shown, series)}{more}{notes_list(_notes(lines))}{_runs(lines)}</article>"
+        f"{_drawn(shown, series)}{more}{list_notes(_notes(lines))}{_runs(lines)}</article>"
     )
 
 
@@ -168,7 +168,7 @@ def _runs(lines: Sequence[HistoryLine]) -> str:
     )
     first = lines[0]
     name = ", ".join(filter(None, [f"Runs of {first.target} on {first.config}", first.machine_label, first.variant]))
-    table = sections.scroll(grid(headings, cells, kind="sortable"), name)
+    table = scroll(grid(headings, cells, kind="sortable"), name)
     return f'<details class="more"><summary>{what}</summary>{table}</details>'
 
 

@@ -19,7 +19,7 @@ _VALUES = 6  # features whose values are shown in one line; a fold has those of 
 
 
 def disputed_section(
-    findings: BenchmarkFindings, every: Sequence[BenchmarkFindings], *, folded: bool = False
+    findings: BenchmarkFindings, every: Sequence[BenchmarkFindings], *, folded: bool
 ) -> Section | None:
     """The rows by predictions and by attributions; `folded` has a fold for each row instead of long lines."""
     if not findings.disputed:
@@ -39,6 +39,8 @@ def disputed_section(
         title=f"Rows of most disagreement{where}",
         short=f"Rows{where}",
         blocks=tuple(blocks),
+        only="page" if folded else "text",
+        detail=True,
     )
 
 

@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.core.text import clean, count_of, group_digits
 from boosters_eval.programs.benchmark.tables import notes as benchmark_notes
 from boosters_eval.programs.benchmark.tables import reproduce
-from boosters_eval.programs.benchmark.tables.data import absent_pairs, failed_cells
+from boosters_eval.programs.benchmark.tables.data import AbsentPair, FailedCell, absent_pairs, failed_cells
+from boosters_eval.programs.benchmark.tables.document import ReportDocument
 from boosters_eval.programs.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.programs.benchmark.tables.failures import errors_section
 from boosters_eval.programs.importances.checks import TOLERANCE, TOLERANCE_DOUBLE
-from boosters_eval.programs.importances.disputes import disputed_section
 from boosters_eval.programs.importances.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
 from boosters_eval.programs.importances.reading import read_findings
 from boosters_eval.programs.importances.records import KINDS
 from boosters_eval.programs.importances.tables import build_tables
 from boosters_eval.programs.importances.wording import QUESTION, absences, answer, mark_notes
-from boosters_eval.reports.document import Fact, ReportDocument
+from boosters_eval.reports.document import Fact
 from boosters_eval.reports.numbers import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.importances.results import Explanations
-    from boosters_eval.reports.document import Section
+    from boosters_eval.reports.document import Document, Section
 
 DEFAULT_TOP = 10
 _MOST_PAIRS = 10  # of correlated columns that are named
@@ -40,6 +39,20 @@ class ImportancesDocument(ReportDocument):
     run_id: str | None = None
     top: int = DEFAULT_TOP
     findings: tuple[BenchmarkFindings, ...]
+    failed: tuple[FailedCell, ...] = ()
+    unsupported: tuple[AbsentPair, ...] = ()
+    unavailable: tuple[AbsentPair, ...] = ()
+
+    def document(self) -> Document:
+        """Its layout."""
+        from boosters_eval.programs.importances.page import lay_out  # noqa: PLC0415 (loads what draws)
+
+        return lay_out(self)
+
+    def errors(self) -> Iterator[Section]:
+        """What failed, and what was not tried."""
+        found = errors_section(self.failed, self.unsupported, self.unavailable)
+        yield from () if found is None else (found,)
 
 
 def build_document(
@@ -59,14 +72,14 @@ def build_document(
         environment=environment.rows(versions, builds_of(results)),
         configuration=tuple(_configuration(findings, explanations)),
         tables=tuple(table for one in findings for table in build_tables(one, top)),
-        table_noun="table",
-        empty="No cell finished.",
         notes=tuple(_notes(findings, explanations)),
-        sections=tuple(_sections(findings, results)),
         reproduce=_commands(explanations),
         run_id=explanations.run_id,
         top=top,
         findings=findings,
+        failed=failed_cells(results),
+        unsupported=absent_pairs(results.unsupported),
+        unavailable=absent_pairs(results.unavailable),
     )
 
 
@@ -102,13 +115,6 @@ def _told(one: BenchmarkFindings | None, benchmark: str, explanations: Explanati
         yield clean(benchmark_notes.failure(library, failed, finished[library]))
     if one is not None and one.correlated:
         yield one.correlated[0].text
-
-
-def _sections(findings: Sequence[BenchmarkFindings], results: ResultCollection) -> Iterator[Section]:
-    rows = (disputed_section(one, findings) for one in findings)
-    absent = absent_pairs(results.unsupported), absent_pairs(results.unavailable)
-    failed = errors_section(failed_cells(results), *absent)
-    yield from (section for section in (*rows, failed) if section is not None)
 
 
 def _facts(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[Fact]:

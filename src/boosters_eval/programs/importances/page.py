@@ -1,7 +1,8 @@
-"""The report on explanations as a page of one file: the answer, the checks, then what is important and who agrees."""
+"""The layout of the report on explanations: the answer, the checks, then what is important and who agrees."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,87 +14,71 @@ from boosters_eval.programs.importances.disputes import disputed_section
 from boosters_eval.programs.importances.records import KINDS
 from boosters_eval.programs.importances.tables import shown_order
 from boosters_eval.programs.importances.wording import marked
-from boosters_eval.reports.html import sections
-from boosters_eval.reports.html.bees import Bees, bee_charts
-from boosters_eval.reports.html.dots import Dot, dot_charts
-from boosters_eval.reports.html.heat import heat_chart
-from boosters_eval.reports.html.page import asset, page
-from boosters_eval.reports.html.tables import notes_list, result_grid, sentence, text
+from boosters_eval.reports.document import Card, Charts, Document, Notes, Results, Section
+from boosters_eval.reports.html.features import Bees, Dot, bee_charts, dot_charts, heat_chart
 from boosters_eval.stats.inference import doubled_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from boosters_eval.programs.importances.document import ImportancesDocument
     from boosters_eval.programs.importances.findings import BenchmarkFindings, SwarmFeature
     from boosters_eval.programs.importances.records import Kind
-    from boosters_eval.reports.html.figures import Figure
-    from boosters_eval.reports.model import ReportTable
+    from boosters_eval.reports.html.svg import Figure
+    from boosters_eval.reports.tables import ReportTable
+
+_SUBJECTS = ("checks", "importance", "agreement", "predictions")
+_TITLES = {"importance": "Importances"}
 
 
-def render_importances_page(document: ImportancesDocument) -> str:
-    """The whole page."""
-    parts = [
-        ("checks", "Checks", _about(document, "checks", {})),
-        ("importances", "Importances", _about(document, "importance", _dots(document, _series(document)))),
-        ("agreement", "Agreement", _about(document, "agreement", _heats(document))),
-        ("predictions", "Predictions", _about(document, "predictions", {})),
-        ("attributions", "Attributions", "".join(_swarm(one, document) for one in document.findings)),
-        *(_rows(one, document) for one in document.findings),
-        *((one.anchor, one.title, sections.further(one)) for one in document.sections if one.anchor == "errors"),
-        ("notes", "Notes", sections.notes(document)),
-        ("environment", "Environment", sections.environment(document.environment)),
-        ("reproduce", "Reproduce", sections.reproduce(document)),
-    ]
-    style = asset(__package__, "importances.css")
-    return page(document.title, document.lead, sections.summary(document), parts, style=style)
+def lay_out(report: ImportancesDocument) -> Document:
+    """Everything that is told of a run."""
+    return Document(
+        report.title,
+        report.headline,
+        report.lead,
+        report.facts,
+        sections=(
+            *(_subject(report, about) for about in _SUBJECTS),
+            Section("attributions", "Attributions", tuple(_swarms(report)), only="page"),
+            *_disputed(report),
+            *report.errors(),
+            Section("notes", "Notes", (Notes(report.notes),) if report.notes else ()),
+            *report.ending(),
+        ),
+    )
 
 
-def importances_figures(document: ImportancesDocument) -> list[Figure]:
-    """Every chart of the page."""
-    drawn = [*_dots(document, _series(document)).values(), *_heats(document).values()]
-    return [figure for figures in drawn for figure in figures] + [
-        figure for one in document.findings for figure in _bees(one, document)
-    ]
+def _subject(report: ImportancesDocument, about: str) -> Section:
+    """The tables of one subject, each with its sentence and its pictures."""
+    title = _TITLES.get(about, about.capitalize())
+    blocks = tuple(_results(report, table) for table in report.tables if table.keys["about"] == about)
+    return Section(title.lower(), title, blocks)
 
 
-def _series(document: ImportancesDocument) -> dict[str, int]:
-    names = dict.fromkeys(name for one in document.findings for name in one.libraries)
+def _results(report: ImportancesDocument, table: ReportTable) -> Results:
+    one = next(found for found in report.findings if found.benchmark == table.keys["benchmark"])
+    kind = next((kind for kind in KINDS if kind == table.keys.get("kind")), None)
+    if kind is None or table.keys["about"] not in ("importance", "agreement"):
+        return Results(table)
+    if table.keys["about"] == "agreement":
+        return Results(table, Charts(partial(_heat, one, kind)))
+    return Results(table, Charts(partial(_dots, one, kind, report.top, _series(report))))
+
+
+def _disputed(report: ImportancesDocument) -> Iterator[Section]:
+    """The rows on which libraries differ most; on the page each has its values and attributions in a fold."""
+    for one in report.findings:
+        found = (disputed_section(one, report.findings, folded=folded) for folded in (True, False))
+        yield from (section for section in found if section is not None)
+
+
+def _series(report: ImportancesDocument) -> dict[str, int]:
+    names = dict.fromkeys(name for one in report.findings for name in one.libraries)
     return {name: index for index, name in enumerate(names)}
 
 
-Drawn = dict[tuple[str, str], "list[Figure]"]  # by benchmark and kind
-
-
-def _about(document: ImportancesDocument, about: str, drawn: Mapping[tuple[str, str], Sequence[Figure]]) -> str:
-    """The cards of one subject: each with its sentence, its pictures and its table."""
-    return "".join(
-        _card(table, drawn.get((table.keys["benchmark"], table.keys.get("kind", "")), ()))
-        for table in document.tables
-        if table.keys["about"] == about
-    )
-
-
-def _card(table: ReportTable, figures: Sequence[Figure]) -> str:
-    said = f'<p class="answer">{sentence(table.answer)}</p>' if table.answer else ""
-    return (
-        f'<article class="card"><h4>{text(table.title)}</h4>{said}{_charts(figures)}'
-        f"{sections.scroll(result_grid(table, kind='sortable'), table.name)}{notes_list(table.notes)}</article>"
-    )
-
-
-def _charts(figures: Iterable[Figure]) -> str:
-    found = "".join(figure.html() for figure in figures)
-    return f'<div class="charts">{found}</div>' if found else ""
-
-
-def _dots(document: ImportancesDocument, series: Mapping[str, int]) -> Drawn:
-    return {
-        (one.benchmark, kind): _dots_of(one, kind, document.top, series) for one in document.findings for kind in KINDS
-    }
-
-
-def _dots_of(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, int]) -> list[Figure]:
+def _dots(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, int]) -> list[Figure]:
     """A dot for each feature, side by side for the libraries, on one scale."""
     order = shown_order(one, kind)[:top]
     panels: dict[str, dict[str, Dot]] = {}
@@ -109,27 +94,23 @@ def _dots_of(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, 
     return dot_charts(what, axis, order, panels, {marked(one, name): place for name, place in series.items()}, note)
 
 
-def _heats(document: ImportancesDocument) -> Drawn:
-    out: Drawn = {}
-    for one in document.findings:
-        for kind in KINDS:
-            pairs = [pair for pair in one.agreement if pair.kind == kind]
-            values = {(marked(one, pair.a), marked(one, pair.b)): pair.tau for pair in pairs}
-            names = [name for library in one.libraries if ((name := marked(one, library)), name) in values]
-            told = (
-                "Kendall's tau: darker is closer to 1, by the same shades for every kind. On the diagonal, each library"
-                " with itself over seeds"
-            )
-            figure = heat_chart(f"Agreement by {LABELS[kind]} on {one.benchmark}", names, values, told)
-            out[one.benchmark, kind] = [figure] if figure is not None and len(names) > 1 else []
-    return out
+def _heat(one: BenchmarkFindings, kind: Kind) -> list[Figure]:
+    pairs = [pair for pair in one.agreement if pair.kind == kind]
+    values = {(marked(one, pair.a), marked(one, pair.b)): pair.tau for pair in pairs}
+    names = [name for library in one.libraries if ((name := marked(one, library)), name) in values]
+    told = (
+        "Kendall's tau: darker is closer to 1, by the same shades for every kind. On the diagonal, each library"
+        " with itself over seeds"
+    )
+    figure = heat_chart(f"Agreement by {LABELS[kind]} on {one.benchmark}", names, values, told)
+    return [figure] if figure is not None and len(names) > 1 else []
 
 
-def _bees(one: BenchmarkFindings, document: ImportancesDocument) -> list[Figure]:
+def _bees(one: BenchmarkFindings, top: int) -> list[Figure]:
     """The attributions of each sound library in the same rows, on one scale."""
     if not one.swarm:
         return []
-    features = one.swarm[: document.top]
+    features = one.swarm[:top]
     libraries = [name for name in one.libraries if name in features[0].attributions]
     panels = {
         marked(one, name): {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries
@@ -144,27 +125,17 @@ def _bees(one: BenchmarkFindings, document: ImportancesDocument) -> list[Figure]
     )
 
 
-def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
+def _swarms(report: ImportancesDocument) -> Iterator[Card]:
     """The pictures of the attributions, and what their points are."""
-    drawn = _bees(one, document)
-    if not drawn:
-        return ""
-    left_out = [name for name in one.libraries if any(check.kind == "shap" for check in one.failed(name))]
-    points = (
-        f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its color is the"
-        " rank of the feature's value among them; missing values and categories are gray."
-    )
-    notes = [
-        points,
-        *([f"Not drawn, because a check fails: {', '.join(left_out)}."] if left_out else []),
-    ]
-    return f'<article class="card"><h4>{text(one.benchmark)}</h4>{_charts(drawn)}{notes_list(notes)}</article>'
-
-
-def _rows(one: BenchmarkFindings, document: ImportancesDocument) -> tuple[str, str, str]:
-    """The rows on which libraries differ most, each with its values and attributions in a fold."""
-    section = disputed_section(one, document.findings, folded=True)
-    return ("rows", "", "") if section is None else (section.anchor, section.short, sections.further(section))
+    for one in report.findings:
+        if one.swarm:
+            left_out = [name for name in one.libraries if any(check.kind == "shap" for check in one.failed(name))]
+            points = (
+                f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its color is"
+                " the rank of the feature's value among them; missing values and categories are gray."
+            )
+            notes = [points, *([f"Not drawn, because a check fails: {', '.join(left_out)}."] if left_out else [])]
+            yield Card(one.benchmark, (Charts(partial(_bees, one, report.top)), Notes(tuple(notes))))
 
 
 def _shades(feature: SwarmFeature) -> list[float | None]:

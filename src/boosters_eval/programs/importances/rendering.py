@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from rich.text import Text
-
 from boosters_eval.core.errors import UnknownNameError
-from boosters_eval.core.text import escape_json
 from boosters_eval.programs.benchmark.tables.environment import Environment
 from boosters_eval.programs.benchmark.tables.generate import NO_GIT
-from boosters_eval.programs.importances.document import build_document
-from boosters_eval.programs.importances.page import render_importances_page
+from boosters_eval.programs.importances.document import ImportancesDocument, build_document
 from boosters_eval.programs.importances.tables import records_of
-from boosters_eval.reports.full_markdown import render_report
-from boosters_eval.reports.grid import print_lines, width_of
-from boosters_eval.reports.latex import render_latex
-from boosters_eval.reports.layout import wrapped_with_indent
-from boosters_eval.reports.model import Report
-from boosters_eval.reports.terminal import print_document
-from boosters_eval.reports.text import render_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from rich.console import Console
 
-    from boosters_eval.programs.importances.document import ImportancesDocument
     from boosters_eval.programs.importances.results import Explanations
 
 ReportedFormat = Literal["markdown", "json", "csv", "html", "latex"]
@@ -43,20 +30,12 @@ def render(document: ImportancesDocument, format_: str) -> str:
     return _RENDERERS[format_](document)
 
 
-def _json(document: ImportancesDocument) -> str:
-    return escape_json(document.model_dump_json(indent=1)) + "\n"
-
-
-def _csv(document: ImportancesDocument) -> str:
-    return render_csv(Report(document.tables, document.notes))
-
-
 _RENDERERS: dict[str, Callable[[ImportancesDocument], str]] = {
-    "markdown": render_report,
-    "json": _json,
-    "csv": _csv,
-    "html": render_importances_page,
-    "latex": render_latex,
+    "markdown": ImportancesDocument.to_markdown,
+    "json": ImportancesDocument.to_json,
+    "csv": ImportancesDocument.to_csv,
+    "html": ImportancesDocument.to_html,
+    "latex": ImportancesDocument.to_latex,
 }
 
 
@@ -71,17 +50,6 @@ def render_files(
     return {
         output_dir / f"{stem}.{name}": _RENDERERS[names.get(name, name)](document) for name in dict.fromkeys(formats)
     }
-
-
-def print_importances(document: ImportancesDocument, console: Console, *, every: bool = True) -> None:
-    """The answer first, then the tables; with `every`, also rows, environment and how to reproduce it."""
-    width = width_of(console)
-    for sentence in document.headline:
-        lines = [sentence] if width is None else wrapped_with_indent(sentence, width)
-        print_lines(console, [map(Text, lines)])
-    console.print()
-    told = {"headline": ()} if every else {"headline": (), "environment": (), "configuration": (), "sections": ()}
-    print_document(document.replace(**told), console)
 
 
 def frame_of(document: ImportancesDocument, about: FrameName) -> pd.DataFrame:

@@ -78,9 +78,9 @@ class ImportancesFindings(Findings):
         if not screen.is_terminal and self.request.format != "table":
             super().show(screen)
             return
-        from boosters_eval.programs.importances.rendering import print_importances  # noqa: PLC0415 (loads rich)
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
 
-        print_importances(self._document(), screen.console(), every=screen.verbose)
+        print_document(self._document().document(), screen.console(), whole=screen.verbose)
 
     def render(self, form: str) -> str:
         """The document in a format."""

@@ -18,8 +18,8 @@ from boosters_eval.programs.importances.wording import (
     pairs_of,
     reading_sentence,
 )
-from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, estimate, number
+from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         PairAgreement,
     )
     from boosters_eval.programs.importances.records import Kind
-    from boosters_eval.reports.model import CellStatus
+    from boosters_eval.reports.tables import CellStatus
 
 _STATUS: dict[str, CellStatus] = {
     "holds": "pass",

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boosters_eval import metrics
 from boosters_eval.core.text import clean, clean_lines, count_of
 from boosters_eval.programs.paper.comparison import exact, half_digit
 from boosters_eval.programs.paper.tolerances import canonical
-from boosters_eval.reports import (
-    Column,
+from boosters_eval.reports.document import (
+    Block,
+    Charts,
     Details,
+    Document,
     Fact,
+    Group,
     Listing,
-    ListItem,
+    Notes,
     Paragraph,
     PlainTable,
-    ReportDocument,
-    ReportTable,
-    Row,
+    Results,
     Section,
-    TableCell,
-    render_page,
 )
+from boosters_eval.reports.html.page import render_page
+from boosters_eval.reports.html.tradeoff import draw_table
+from boosters_eval.reports.markdown import escape, markdown_list, markdown_table
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
-from boosters_eval.reports.text import escape, markdown_list, markdown_table
+from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
         PaperVerdict,
         TargetComparison,
     )
-    from boosters_eval.reports import CellStatus
+    from boosters_eval.reports.tables import CellStatus
 
 
 MARKS: dict[ComparisonStatus, tuple[str, str, str]] = {  # mark, name, and what it means in a summary
@@ -353,23 +356,33 @@ def render_html(comparison: PaperComparison) -> str:
     return render_page(document_of(comparison))
 
 
-def document_of(comparison: PaperComparison) -> ReportDocument:
+def document_of(comparison: PaperComparison) -> Document:
     """The report for the page."""
     when = f" Run {comparison.run_id}" if comparison.run_id else " Nothing was run"
     when += f" of {comparison.date}" if comparison.date else ""
     when += f" on {comparison.hardware}." if comparison.hardware else "."
-    lead = f"{overall(comparison)}{when}"
-    return ReportDocument(
-        title=f"{OVERALL[comparison.verdict][1]}: {paper_name(comparison)}",
-        lead=lead,
+    groups: dict[str, list[Block]] = {}
+    for table in tables_of(comparison):
+        drawn = Charts(partial(draw_table, table, {}, 0.05))
+        groups.setdefault(table.keys["table"], []).append(Results(table, drawn))
+    results = tuple(Group(title, tuple(blocks)) for title, blocks in groups.items())
+    several = sum(map(len, groups.values())) > 1
+    environment = PlainTable("Environment", ("Property", "Value"), tuple(comparison.environment.items()))
+    return Document(
+        f"{OVERALL[comparison.verdict][1]}: {paper_name(comparison)}",
+        lead=f"{overall(comparison)}{when}",
         facts=tuple(_facts(comparison)),
-        environment=tuple(comparison.environment.items()),
-        tables=tuple(tables_of(comparison)),
-        group_by="table",
-        table_noun="comparison",
-        empty="There is nothing to compare.",
-        notes=comparison.notes,
-        sections=tuple(_sections(comparison)),
+        sections=(
+            Section(
+                "results",
+                "Results",
+                results or (Paragraph("There is nothing to compare."),),
+                search="Filter comparisons" if several else "",
+            ),
+            Section("notes", "Notes", (Notes(comparison.notes),) if comparison.notes else ()),
+            *_sections(comparison),
+            Section("environment", "Environment", (environment,) if environment.rows else (), detail=True),
+        ),
     )
 
 
@@ -500,4 +513,4 @@ def _condition_tables(comparison: PaperComparison) -> Iterator[Details]:
 
 
 def _listing(texts: Iterable[str]) -> Listing:
-    return Listing(items=tuple(ListItem(text=text) for text in texts))
+    return Listing.of(*texts)

@@ -11,9 +11,9 @@ from boosters_eval.programs.parity.findings import MARKS, NOT_RUN_MARK, WORDS, n
 from boosters_eval.programs.parity.markdown import explanation, milliseconds, run_dates, times
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from boosters_eval.reports.document import Fact
-from boosters_eval.reports.html import sections
-from boosters_eval.reports.html.page import asset, page
-from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, text
+from boosters_eval.reports.html import old
+from boosters_eval.reports.html.markup import grid, list_notes, numeric, scroll, search_field, text
+from boosters_eval.reports.html.old import asset, page, plain
 from boosters_eval.reports.numbers import MISSING
 
 if TYPE_CHECKING:
@@ -177,10 +177,10 @@ def render_dashboard(report: ParityReport) -> str:
     return page(
         "Cross-binding parity",
         lead,
-        sections.facts(_facts(report)),
+        old.facts(_facts(report)),
         parts,
-        style=asset(__package__, "dashboard.css"),
-        script=asset(__package__, "dashboard.js"),
+        style=asset("boosters_eval.reports.html", "matrix.css"),
+        script=asset("boosters_eval.reports.html", "matrix.js"),
         data=compact(report, MEANINGS),
     )
 
@@ -211,7 +211,7 @@ def _matrices(report: ParityReport) -> str:
     return (
         f'{_NO_SCRIPT}<div id="controls" hidden><label class="find">Find a method or backend '
         f'<input type="search" id="find"></label><ul class="chips" aria-label="Highlight a result">{chips}</ul></div>'
-        f'<div id="drawn"></div>{_PANEL}{notes_list(report.notes)}'
+        f'<div id="drawn"></div>{_PANEL}{list_notes(report.notes)}'
     )
 
 
@@ -264,8 +264,8 @@ def _findings(cells: list[ParityCell]) -> str:
     )
     hidden = len(cells) - _MAX_FINDINGS
     more = f"<p>The first {_MAX_FINDINGS}; {group_digits(hidden)} more are in the matrices.</p>" if hidden > 0 else ""
-    search = sections.search_field("Filter findings", "#findings tbody tr")
-    return f'{search}<div class="card">{sections.scroll(table, "Findings")}</div>{more}'
+    search = search_field("Filter findings", "#findings tbody tr")
+    return f'{search}<div class="card">{scroll(table, "Findings")}</div>{more}'
 
 
 def _environment(report: ParityReport) -> str:
@@ -273,4 +273,4 @@ def _environment(report: ParityReport) -> str:
     pairs = [("Host", host) for host in hosts]
     pairs += [("Measured", run_dates(report))]
     pairs += [(name, ", ".join(found)) for name, found in report.versions.items()]
-    return sections.environment(tuple((message(name), message(value)) for name, value in pairs))
+    return old.environment(tuple((message(name), message(value)) for name, value in pairs))

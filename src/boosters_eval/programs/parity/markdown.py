@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.text import group_digits, message
 from boosters_eval.programs.parity.findings import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
 from boosters_eval.programs.parity.verdicts import ParityVerdict
+from boosters_eval.reports.markdown import escape, markdown_table
 from boosters_eval.reports.numbers import MISSING, number, percent
-from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

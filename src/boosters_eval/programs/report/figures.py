@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.report.request import FiguresRequest
-    from boosters_eval.reports.html.figures import Figure
+    from boosters_eval.reports.html.svg import Figure
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,18 @@ def draw(request: FiguresRequest) -> DrawnFigures:
 
 
 def _figures(request: FiguresRequest) -> list[Figure]:
+    from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
     from boosters_eval.programs.importances.running import is_explained, load_explanations  # noqa: PLC0415
 
-    if is_explained(request.run, request.home):
-        from boosters_eval.programs.importances.page import importances_figures  # noqa: PLC0415 (loads what draws)
-
-        found = importances_figures(load_explanations(request.run, request.home).document())
+    run, home = request.run, request.home
+    if is_explained(run, home):
+        document = load_explanations(run, home).document().document()
     else:
-        from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415
-        from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
-        from boosters_eval.reports.html.sections import document_figures  # noqa: PLC0415
-
-        found = document_figures(build_document(load_run(request.run, request.home), "comparison"))
+        document = build_document(load_run(run, home), "comparison").document()
+    found = document.figures()
     if not found:
-        raise RunError(f"There is nothing to draw: no cell of the run '{request.run}' has a result.")
+        raise RunError(f"There is nothing to draw: no cell of the run '{run}' has a result.")
     return found
 
 

@@ -119,12 +119,12 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
         raise RunError("There is nothing to report: no cell has an outcome.")
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
     from boosters_eval.programs.benchmark.tables.generate import render_files  # noqa: PLC0415
-    from boosters_eval.reports import print_document  # noqa: PLC0415
+    from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
 
     kind, test = request.report_type, request.test
 
     def preview(console: Console) -> None:
-        print_document(build_document(results, kind, test=test), console)
+        print_document(build_document(results, kind, test=test).document(), console)
 
     files = render_files(results, kind, request.output, formats, test=test)
     return WrittenReport(_placed(files, file), results, request, tuple(formats), preview)
@@ -132,15 +132,16 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
 
 def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
     """A run of `importances` has a report of its own, with the same formats."""
-    from boosters_eval.programs.importances.rendering import print_importances, render_files  # noqa: PLC0415
+    from boosters_eval.programs.importances.rendering import render_files  # noqa: PLC0415
     from boosters_eval.programs.importances.running import load_explanations  # noqa: PLC0415
+    from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
 
     found = load_explanations(request.run or "last", request.home)
     if not found.results:
         raise RunError("There is nothing to report: no cell has an outcome.")
 
     def preview(console: Console) -> None:
-        print_importances(found.document(), console)
+        print_document(found.document().document(), console)
 
     files = render_files(found, request.output, formats)
     return WrittenReport(_placed(files, file), found.collection, request, tuple(formats), preview)

@@ -315,7 +315,6 @@ def _render_page(reference: str, home: Path | None) -> tuple[str | None, str]:
     from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415 (a list of runs needs none of these)
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
     from boosters_eval.programs.importances.running import is_explained, load_explanations  # noqa: PLC0415
-    from boosters_eval.reports.html.page import render_page  # noqa: PLC0415
 
     nothing = RunError("There is nothing to report: no cell has an outcome.")
     if is_explained(reference, home):
@@ -326,7 +325,7 @@ def _render_page(reference: str, home: Path | None) -> tuple[str | None, str]:
     results = load_run(reference, home)
     if not results.results and not results.errors:
         raise nothing
-    return results.run_id, render_page(build_document(results, "comparison"))
+    return results.run_id, build_document(results, "comparison").to_html()
 
 
 class SentRun(Findings):

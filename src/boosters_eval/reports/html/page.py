@@ -1,4 +1,4 @@
-"""The report as one HTML file with embedded style, script and charts; it never requests anything.
+"""A document as one HTML file with embedded style, script and charts; it never requests anything.
 
 The content security policy allows only the style sheet and the script with the given digests, so that even
 unescaped text could not run.
@@ -11,68 +11,222 @@ import hashlib
 import json
 from functools import cache
 from importlib import resources
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.html import sections
-from boosters_eval.reports.html.figures import series_of
-from boosters_eval.reports.html.tables import text
+from boosters_eval.core.text import group_digits
+from boosters_eval.reports.document import (
+    Card,
+    Charts,
+    Code,
+    Details,
+    Group,
+    Listing,
+    Mark,
+    Matrix,
+    Notes,
+    Paragraph,
+    PlainTable,
+    Results,
+    show_cell,
+)
+from boosters_eval.reports.html.markup import (
+    grid,
+    list_notes,
+    numeric,
+    result_grid,
+    scroll,
+    search_field,
+    sentence,
+    text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
-    from boosters_eval.reports.document import ReportDocument
+    from boosters_eval.reports.document import Block, Cell, Document, Fact, ListItem, Section
 
 
-def render_page(document: ReportDocument) -> str:
+def render_page(document: Document) -> str:
     """The whole page."""
-    series = series_of(document.tables, document.rankings)
-    further = (*document.sections, *document.drill_down())
-    over = document.rankings[0].over if document.rankings else "data sets"
-    parts = [
-        ("results", "Results", sections.results(document, series)),
-        ("across", f"Across {over}", sections.across(document, series)),
-        ("tests", "Statistical tests", sections.tests(document)),
-        ("notes", "Notes", sections.notes(document)),
-        *((section.anchor, section.short or section.title, sections.further(section)) for section in further),
-        ("environment", "Environment", sections.environment(document.environment)),
-        ("reproduce", "Reproduce", sections.reproduce(document)),
-    ]
-    return page(document.title, document.lead, sections.summary(document), parts)
-
-
-def page(
-    title: str,
-    lead: str,
-    facts: str,
-    parts: Iterable[tuple[str, str, str]],
-    *,
-    style: str = "",
-    script: str = "",
-    data: object = None,
-) -> str:
-    """A page of named sections, each finished HTML; an empty one is left out.
-
-    A program may add a style sheet, a script and data for it, which the script finds as JSON in the element `data`.
-    """
-    style = asset(__package__, "page.css") + asset(__package__, "charts.css") + style
-    script = asset(__package__, "page.js") + script
-    shown = [(name, heading, body) for name, heading, body in parts if body]
-    links = "".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in shown)
-    body = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{text(heading)}</h2>'
-        f"{inner}</section>"
-        for name, heading, inner in shown
+    sections = [(section, _render_section(section, document)) for section in document.shown("page")]
+    links = "".join(f'<a href="#{one.anchor}">{text(one.short or one.title)}</a>' for one, body in sections if body)
+    parts = (
+        f'<section id="{one.anchor}" aria-labelledby="{one.anchor}-title">'
+        f'<h2 id="{one.anchor}-title">{text(one.short or one.title)}</h2>{body}</section>'
+        for one, body in sections
+        if body
     )
+    matrix = next((block for block in document.blocks() if isinstance(block, Matrix)), None)
+    style = "".join(map(asset, ("page.css", "charts.css", *(("matrix.css",) if matrix else ()))))
+    script = "".join(map(asset, ("page.js", *(("matrix.js",) if matrix else ()))))
+    data = f'<script type="application/json" id="matrix">{_json(matrix.data())}</script>\n' if matrix else ""
     return _PAGE.format(
         policy=_policy(style, script),
-        title=text(title),
+        title=text(document.title),
         style=style,
-        lead=text(lead),
+        lead=text(document.lead),
         links=links,
-        facts=facts,
-        body=body,
-        data="" if data is None else f'<script type="application/json" id="data">{_json(data)}</script>\n',
+        summary=_summarize(document),
+        body="".join(parts),
+        data=data,
         script=script,
+    )
+
+
+def render_fragment(document: Document) -> str:
+    """The answer, the tables and a chart for a notebook: no style sheet, no script."""
+    from boosters_eval.reports.html.plots import Plot  # noqa: PLC0415 (draws with this module's assets)
+
+    answers = "".join(f"<p>{sentence(one)}</p>" for one in document.answer)
+    parts = [_fragment_of(block, document) for section in document.shown("text") for block in section.blocks]
+    figures = document.figures()[:1]
+    return f"<div>{answers}{''.join(parts)}{Plot(tuple(figures))._repr_html_() if figures else ''}</div>"
+
+
+def _fragment_of(block: Block, document: Document) -> str:
+    match block:
+        case Results():
+            table = block.table
+            said = f"<p>{sentence(table.answer)}</p>" if table.answer and table.answer not in document.answer else ""
+            return said + result_grid(table, caption=table.title) + list_notes(table.notes)
+        case Card() | Group():
+            return "".join(_fragment_of(part, document) for part in block.blocks)
+        case PlainTable():
+            return grid(block.headings, ([_cell(cell) for cell in row] for row in block.rows), caption=block.name)
+        case Notes():
+            return list_notes(block.texts)
+        case _:
+            return ""
+
+
+def _summarize(document: Document) -> str:
+    """The answer, the size of the evidence, and how the competitors stand."""
+    parts = []
+    if document.answer:
+        first, *others = document.answer
+        more = f"<ul>{''.join(f'<li>{sentence(one)}</li>' for one in others)}</ul>" if others else ""
+        parts.append(f'<p class="headline">{sentence(first)}</p>{more}')
+    if document.facts:
+        parts.append(f'<dl class="facts">{"".join(map(_fact, document.facts))}</dl>')
+    if board := document.leaderboard:
+        parts.append(f'<div class="card"><h4>{text(board.name)}</h4>{_table(board, "sortable")}</div>')
+    return f'<div id="summary">{"".join(parts)}</div>'
+
+
+def _fact(fact: Fact) -> str:
+    alarm = " class=alarm" if fact.alarm else ""
+    return f"<div{alarm}><dt>{text(fact.label)}</dt><dd>{text(fact.value)}</dd></div>"
+
+
+def _render_section(section: Section, document: Document) -> str:
+    """The blocks; adjacent folds share a card."""
+    parts: list[str] = []
+    for folded, blocks in groupby(section.blocks, lambda block: isinstance(block, Details)):
+        shown = [_render(block, document) for block in blocks]
+        parts += [f'<div class="card">{"".join(shown)}</div>'] if folded else shown
+    body = "".join(parts)
+    if not body or not section.search:
+        return body
+    here = f"#{section.anchor}"
+    carded = any(isinstance(block, (Card, Group, Results)) for block in section.blocks)
+    targets, groups = (f"{here} .card", f"{here} .group") if carded else (f"{here} tbody tr", f"{here} details")
+    return search_field(section.search, targets, groups=groups) + body
+
+
+def _render(block: Block, document: Document, *, inside: bool = False) -> str:  # noqa: C901, PLR0911 (one case per block)
+    """A block; one that is not inside another has a card of its own, unless it is a paragraph."""
+    match block:
+        case Paragraph():
+            return f"<p class=lead>{sentence(block.text)}</p>"
+        case Group():
+            heading = f"<h3>{text(block.title)}</h3>" if block.title else ""
+            return f'<div class="group">{heading}{"".join(_render(part, document) for part in block.blocks)}</div>'
+        case Card():
+            return _card(block.title, block.aside, block.words, _inner(block.blocks, document))
+        case Results():
+            return _results(block, document)
+        case Details():
+            aside = f"<small>{text(block.aside)}</small>" if block.aside else ""
+            body = _inner(block.blocks, document)
+            return f"<details><summary>{text(block.title)}{aside}</summary><div>{body}</div></details>"
+        case Matrix():
+            return _matrix(block)
+        case PlainTable():
+            content = _table(block, "sortable params" if inside else "sortable wide")
+        case Code():
+            content = f"<pre>{text(block.text)}</pre>"
+        case Listing():
+            content = f'<ul class="notes">{"".join(map(_item, block.items))}</ul>'
+        case Notes():
+            content = list_notes(block.texts)
+        case Charts():
+            content = _draw(block)
+    return content if inside or not content else f'<div class="card">{content}</div>'
+
+
+def _inner(blocks: Sequence[Block], document: Document) -> str:
+    return "".join(_render(block, document, inside=True) for block in blocks)
+
+
+def _card(title: str, aside: str, words: str, body: str) -> str:
+    small = f"<small>{text(aside)}</small>" if aside else ""
+    search = f' data-search="{text(f"{title} {aside} {words}")}"' if words else ""
+    return f'<article class="card"{search}><h4>{text(title)}{small}</h4>{body}</article>'
+
+
+def _results(block: Results, document: Document) -> str:
+    table = block.table
+    words = " ".join([*table.keys.values(), *(row.label for row in table.rows)])
+    new = table.answer and table.answer not in document.answer  # with a single table, it is the document's answer
+    answer = f'<p class="answer">{sentence(table.answer)}</p>' if new else ""
+    more = _draw(block.more) if block.more else ""
+    fold = f'<details class="more"><summary>{text(block.more_title)}</summary>{more}</details>' if more else ""
+    grid = scroll(result_grid(table, kind="sortable"), table.name)
+    charts = _draw(block.charts) if block.charts else ""
+    aside = table.title.removeprefix(table.name).strip()
+    return _card(table.name, aside, words, f"{answer}{grid}{charts}{fold}{list_notes(table.notes)}")
+
+
+def _draw(charts: Charts) -> str:
+    drawn = "".join(figure.html() for figure in charts.draw())
+    return f'<div class="charts">{drawn}</div>' if drawn else ""
+
+
+def _table(table: PlainTable, kind: str) -> str:
+    rows = ([_cell(cell) for cell in row] for row in table.rows)
+    return scroll(grid(table.headings, rows, kind=kind), table.name)
+
+
+def _cell(cell: Cell) -> str:
+    if not isinstance(cell, Mark):
+        shown = show_cell(cell)
+        return f"<td>{text(shown)}</td>" if cell is None or isinstance(cell, str) else numeric(shown, cell)
+    if not cell.kind and not cell.title:
+        return numeric(cell.text, cell.value)
+    title = f' title="{text(cell.title)}"' if cell.title else ""
+    value = "" if cell.value is None else f' data-value="{cell.value!r}"'
+    return f'<td{title}{value}><span class="verdict {text(cell.kind)}">{text(cell.text)}</span></td>'
+
+
+def _item(item: ListItem) -> str:
+    mark = f'<span class="mark">{text(item.mark)}</span>' if item.mark else ""
+    return f"<li>{sentence(item.text)}{mark}{sentence(item.rest)}</li>"
+
+
+def _matrix(block: Matrix) -> str:
+    """What the script fills: a search field, a button for each status, the drawings, and a panel for one cell."""
+    chips = "".join(
+        f'<li><button type="button" class="chip v-{text(word)}" data-word="{text(word)}" aria-pressed="false" '
+        f'title="{text(meaning)}">{text(word)} <b>{group_digits(n)}</b></button></li>'
+        for word, n, meaning in block.counts
+    )
+    return (
+        "<noscript><p>The script of this page draws the matrices. Without scripts, all cells are in the Markdown and"
+        " JSON renderings of the same results.</p></noscript>"
+        f'<div id="controls" hidden><label class="find">{text(block.search)} <input type="search" id="find"></label>'
+        f'<ul class="chips" aria-label="Highlight a result">{chips}</ul></div>'
+        '<div id="drawn"></div><dialog id="panel" aria-labelledby="panel-title"></dialog>'
     )
 
 
@@ -93,9 +247,9 @@ def _policy(style: str, script: str) -> str:
 
 
 @cache
-def asset(package: str, name: str) -> str:
-    """A style sheet or a script in the folder `assets` of a package."""
-    return resources.files(package).joinpath("assets", name).read_text(encoding="utf-8")
+def asset(name: str) -> str:
+    """A style sheet or a script of the page."""
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 _PAGE = """<!doctype html>
@@ -114,7 +268,7 @@ _PAGE = """<!doctype html>
 <button id="theme" type="button" hidden></button></div></header>
 <nav aria-label="Sections"><div>{links}</div></nav>
 <main>
-{facts}
+{summary}
 {body}
 </main>
 <footer>Made by boosters-eval. This file is complete: it loads nothing from anywhere.</footer>

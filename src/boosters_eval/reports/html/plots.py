@@ -2,23 +2,259 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.files import write_atomically
-from boosters_eval.reports.html.figures import WIDTH
+from boosters_eval.reports.html.markup import text
 from boosters_eval.reports.html.page import asset
-from boosters_eval.reports.html.svg import label, px, short
-from boosters_eval.reports.html.tables import text
-from boosters_eval.reports.pdf import draw_pdf
+from boosters_eval.reports.html.svg import WIDTH, label, px, short
 
 if TYPE_CHECKING:
-    from boosters_eval.reports.html.figures import Figure
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from boosters_eval.reports.html.svg import Figure
+
+
+_POINT = 0.75  # points per pixel
+_KAPPA = 0.5523  # how far the handles of a quarter of a circle reach
+_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
+_STEP = re.compile(rf"([A-Za-z])\s*((?:[\s,]*{_NUMBER})*)")
+# The widths of Helvetica's letters from the space on, in thousandths of the font's size.
+_WIDTHS = (
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
+    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
+    1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
+    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556,
+    333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
+    556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+)  # fmt: skip
+_SYMBOLS = {"←": 0xAC, "↑": 0xAD, "→": 0xAE, "↓": 0xAF, "≤": 0xA3, "≥": 0xB3, "δ": 0x64}
+_WIDE = 1000  # of a symbol
+_OTHER = 556  # of any other letter
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where things are drawn, and how, as far as the elements around say."""
+
+    matrix: tuple[float, ...] = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+    looks: tuple[tuple[str, str], ...] = ()
+
+    def inside(self, element: ET.Element) -> _State:
+        matrix = self.matrix
+        for name, values in re.findall(r"(\w+)\(([^)]*)\)", element.get("transform", "")):
+            matrix = _product(_moved(name, [float(value) for value in re.findall(_NUMBER, values)]), matrix)
+        return replace(self, matrix=matrix, looks=tuple({**dict(self.looks), **element.attrib}.items()))
+
+
+def draw_pdf(svg: str) -> bytes:
+    """The drawing as a file of one page of its size."""
+    root = ET.fromstring(svg)  # noqa: S314 (our own drawing)
+    _, _, width, height = (float(value) for value in root.get("viewBox", "0 0 1 1").split())
+    # PDF counts from the bottom, in points.
+    start = _State((_POINT, 0.0, 0.0, -_POINT, 0.0, height * _POINT))
+    states: dict[str, str] = {}  # of opacities, by their names
+    drawn = "\n".join(line for element in root for line in _drawn(element, start, (width, height), states))
+    return _file(drawn, width * _POINT, height * _POINT, states)
+
+
+def _moved(name: str, values: list[float]) -> tuple[float, ...]:
+    if name == "translate":
+        return (1.0, 0.0, 0.0, 1.0, values[0], values[1] if len(values) > 1 else 0.0)
+    angle = math.radians(values[0])
+    x, y = values[1:] if len(values) > 1 else (0.0, 0.0)
+    cos, sin = math.cos(angle), math.sin(angle)
+    return (cos, sin, -sin, cos, x - cos * x + sin * y, y - sin * x - cos * y)
+
+
+def _product(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
+    return (
+        a[0] * b[0] + a[1] * b[2],
+        a[0] * b[1] + a[1] * b[3],
+        a[2] * b[0] + a[3] * b[2],
+        a[2] * b[1] + a[3] * b[3],
+        a[4] * b[0] + a[5] * b[2] + b[4],
+        a[4] * b[1] + a[5] * b[3] + b[5],
+    )
+
+
+def _drawn(element: ET.Element, around: _State, box: tuple[float, float], states: dict[str, str]) -> Iterator[str]:
+    tag = element.tag.rpartition("}")[2]
+    state = around.inside(element)
+    if tag == "g":
+        for child in element:
+            yield from _drawn(child, state, box, states)
+        return
+    looks = dict(state.looks)
+    place = " ".join(_figure(value) for value in state.matrix)
+    if tag == "text":
+        yield f"q {place} cm {_opacity(looks, states)}{_text(element, looks)} Q"
+    elif (path := _path(tag, element.attrib, box)) and (paint := _paint(tag, looks)):
+        yield f"q {place} cm {_opacity(looks, states)}{paint[0]}{path} {paint[1]} Q"
+
+
+def _path(tag: str, at: Mapping[str, str], box: tuple[float, float]) -> str:
+    """An element's outline, in PDF's operators."""
+
+    def value(name: str, whole: float = 0.0) -> float:
+        found = at.get(name, "0")
+        return whole * float(found[:-1]) / 100 if found.endswith("%") else float(found)
+
+    if tag == "line":
+        return f"{_at(value('x1'), value('y1'))} m {_at(value('x2'), value('y2'))} l"
+    if tag == "rect":
+        return f"{_at(value('x'), value('y'))} {_at(value('width', box[0]), value('height', box[1]))} re"
+    if tag == "circle":
+        return _circle(value("cx"), value("cy"), value("r"))
+    if tag in ("polygon", "polyline"):
+        numbers = [float(found) for found in re.findall(_NUMBER, at.get("points", ""))]
+        points = [_at(x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+        return f"{points[0]} m {' '.join(f'{point} l' for point in points[1:])}{' h' if tag == 'polygon' else ''}"
+    return " ".join(_steps(at.get("d", ""))) if tag == "path" else ""
+
+
+def _steps(path: str) -> Iterator[str]:
+    """The steps of a path, as far as our charts have them: lines only."""
+    x = y = 0.0
+    for name, found in _STEP.findall(path):
+        values = [float(value) for value in re.findall(_NUMBER, found)]
+        relative = name.islower()
+        step = {"H": 1, "V": 1}.get(name.upper(), 2)
+        if name.upper() == "Z":
+            yield "h"
+        for start in range(0, len(values), step):
+            part = values[start : start + step]
+            here = (0.0, 0.0) if relative else (x, y)
+            to = (here[0] if name in "Vv" else part[0], here[1] if name in "Hh" else part[-1])
+            x, y = (x + to[0], y + to[1]) if relative else to
+            yield f"{_at(x, y)} {'m' if name.upper() == 'M' and start == 0 else 'l'}"
+
+
+def _circle(x: float, y: float, radius: float) -> str:
+    reach = _KAPPA * radius
+    turns = [(1, 0), (0, 1), (-1, 0), (0, -1), (1, 0)]
+    parts = [f"{_at(x + radius, y)} m"]
+    for (ax, ay), (bx, by) in pairwise(turns):
+        first = _at(x + radius * ax + reach * bx, y + radius * ay + reach * by)
+        second = _at(x + radius * bx + reach * ax, y + radius * by + reach * ay)
+        parts.append(f"{first} {second} {_at(x + radius * bx, y + radius * by)} c")
+    return " ".join(parts)
+
+
+def _paint(tag: str, looks: Mapping[str, str]) -> tuple[str, str] | None:
+    """The colors and lines, and what is done with an outline."""
+    fill = _color(looks.get("fill", "#000")) if tag not in ("line", "polyline") else None
+    stroke = _color(looks.get("stroke", "none"))
+    parts = [f"{fill} rg "] if fill else []
+    if stroke:
+        caps = {"round": 1, "square": 2}.get(looks.get("stroke-linecap", ""), 0)
+        dashes = looks.get("stroke-dasharray", "")
+        parts.append(f"{stroke} RG {_figure(float(looks.get('stroke-width', '1')))} w {caps} J [{dashes}] 0 d ")
+    how = {(True, True): "B", (True, False): "f", (False, True): "S"}.get((fill is not None, stroke is not None))
+    return None if how is None else ("".join(parts), how)
+
+
+def _opacity(looks: Mapping[str, str], states: dict[str, str]) -> str:
+    share = float(looks.get("opacity", "1"))
+    fill = share * float(looks.get("fill-opacity", "1"))
+    if share == fill == 1:
+        return ""
+    state = f"<< /ca {_figure(fill)} /CA {_figure(share)} >>"
+    return f"/{states.setdefault(state, f'G{len(states)}')} gs "
+
+
+def _color(value: str) -> str | None:
+    match = re.fullmatch(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", value)
+    if match is None:
+        return None
+    digits = match[1] if len(match[1]) == 6 else "".join(2 * digit for digit in match[1])
+    return " ".join(_figure(int(digits[i : i + 2], 16) / 255) for i in (0, 2, 4))
+
+
+def _text(element: ET.Element, looks: Mapping[str, str]) -> str:
+    content = "".join(element.itertext())
+    size = float(looks.get("font-size", "11").removesuffix("px"))
+    font = "B" if looks.get("font-weight", "").isdigit() and int(looks["font-weight"]) >= 600 else "R"
+    runs = list(_runs(content))
+    width = sum(_width(run, symbols=symbols) for run, symbols in runs) * size / 1000
+    x = float(element.get("x", "0")) - width * {"middle": 0.5, "end": 1.0}.get(looks.get("text-anchor", ""), 0.0)
+    ink = _color(looks.get("fill", "#000")) or "0 0 0"
+    parts = [f"{ink} rg BT 1 0 0 -1 {_at(x, float(element.get('y', '0')))} Tm"]
+    for run, symbols in runs:
+        parts.append(f"/{'S' if symbols else font} {_figure(size)} Tf <{_encoded(run, symbols=symbols).hex()}> Tj")
+    return " ".join([*parts, "ET"])
+
+
+def _runs(content: str) -> Iterator[tuple[str, bool]]:
+    """Parts of a text in the font of letters, or in that of symbols."""
+    for part in re.split(f"([{''.join(_SYMBOLS)}]+)", content):
+        if part:
+            yield part, part[0] in _SYMBOLS
+
+
+def _encoded(run: str, *, symbols: bool) -> bytes:
+    return bytes(_SYMBOLS[char] for char in run) if symbols else run.encode("cp1252", errors="replace")
+
+
+def _width(run: str, *, symbols: bool) -> float:
+    if symbols:
+        return _WIDE * len(run)
+    return sum(_WIDTHS[ord(char) - 32] if 32 <= ord(char) < 32 + len(_WIDTHS) else _OTHER for char in run)
+
+
+def _at(x: float, y: float) -> str:
+    return f"{_figure(x)} {_figure(y)}"
+
+
+def _figure(value: float) -> str:
+    text = f"{value:.4f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _file(drawn: str, width: float, height: float, states: Mapping[str, str]) -> bytes:
+    fonts = {"R": "Helvetica", "B": "Helvetica-Bold", "S": "Symbol"}
+    encoding = " /Encoding /WinAnsiEncoding"
+    listed = " ".join(
+        f"/{name} << /Type /Font /Subtype /Type1 /BaseFont /{font}{'' if name == 'S' else encoding} >>"
+        for name, font in fonts.items()
+    )
+    opacities = " ".join(f"/{name} {state}" for state, name in states.items())
+    content = zlib.compress(drawn.encode("ascii"), 9)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {_at(width, height)}] /Contents 4 0 R"
+        f" /Resources << /Font << {listed} >> /ExtGState << {opacities} >> >> >>".encode("ascii"),
+        f"<< /Length {len(content)} /Filter /FlateDecode >>\nstream\n".encode("ascii") + content + b"\nendstream",
+    ]
+    return b"".join(_numbered(objects))
+
+
+def _numbered(objects: Iterable[bytes]) -> Iterator[bytes]:
+    """The objects, and the table that says where each begins."""
+    place, starts = 0, []
+    for part in (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n",):
+        place += len(part)
+        yield part
+    for number, content in enumerate(objects, 1):
+        starts.append(place)
+        part = b"%d 0 obj\n%b\nendobj\n" % (number, content)
+        place += len(part)
+        yield part
+    count = len(starts) + 1
+    yield b"xref\n0 %d\n0000000000 65535 f \n" % count + b"".join(b"%010d 00000 n \n" % start for start in starts)
+    yield b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (count, place)
+
 
 _GAP = 24  # between charts
 _TITLE, _LINE = 26, 14  # the heights of a title and of a line of a caption

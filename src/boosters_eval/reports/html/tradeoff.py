@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.contrasts import contrast
-from boosters_eval.reports.html.figures import (
+from boosters_eval.reports.html.comparisons import contrast, forest_chart, metric_chart
+from boosters_eval.reports.html.svg import (
     AXIS,
     RIGHT,
     WIDTH,
     Figure,
     RowNames,
+    Scale,
+    band,
     caveat,
+    color,
+    fit,
+    holdable,
+    label,
     legend,
+    line,
+    marker,
+    px,
     quantity,
+    short,
+    spread,
     x_axis,
     y_axis,
     y_room,
 )
-from boosters_eval.reports.html.svg import color, fit, holdable, line, marker, px, spread
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from boosters_eval.reports.document import ReportDocument
-    from boosters_eval.reports.html.svg import Scale
-    from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
+    from boosters_eval.reports.tables import Column, RankingTable, ReportTable, Row, TableCell
+
 
 _MAX_ROWS = 60  # in the ratio chart
 _PLOT = 170  # the height of the trade-off
@@ -117,13 +126,13 @@ def _points(
     return [*parts, *marks]
 
 
-def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> Figure | None:
+def ratio_chart(tables: Sequence[ReportTable], series: Mapping[str, int], reference: str | None) -> Figure | None:
     """The cost of each competitor relative to a reference, on a log axis, one row per table."""
-    reference = document.reference if document.reference in series else next(iter(series), None)
-    column = next((table.columns[table.cost] for table in document.tables if table.cost is not None), None)
+    reference = reference if reference in series else next(iter(series), None)
+    column = next((table.columns[table.cost] for table in tables if table.cost is not None), None)
     if reference is None or column is None:
         return None
-    rows = [(table, _ratios(table, column, reference)) for table in document.tables]
+    rows = [(table, _ratios(table, column, reference)) for table in tables]
     rows = [(table, found) for table, found in rows if found]
     if not rows:
         return None
@@ -146,14 +155,14 @@ def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> Figure |
             times = f"{number(ratio, 3)} times ({number(low, 3)} to {number(high, 3)})"
             hover = f"{table.name}: {quantity(column)} of {name} is {times} that of {reference}"
             parts.append(marker(scale(ratio), y, series[name], 4, "mean", hover))
-    more = f" The first {_MAX_ROWS} {document.table_noun}s; {hidden} more are in the tables." if hidden > 0 else ""
+    more = f" The first {_MAX_ROWS} benchmarks; {hidden} more are in the tables." if hidden > 0 else ""
     less = "faster" if column.kind == "time" else "less"
     return Figure(
         name=f"{column.name} ratios",
         title=what,
         height=bottom + AXIS,
         parts=parts,
-        description=f"{what}, for each {document.table_noun}.",
+        description=f"{what}, for each benchmark.",
         caption=f"{what}, with interval: left of 1 is {less}.{more}",
     )
 
@@ -182,3 +191,140 @@ def _cost_spread(cell: TableCell) -> tuple[float, float]:
 
 def _mean(cell: TableCell) -> float:
     return 0.0 if cell.mean is None else cell.mean
+
+
+_ROW, _TOP = 24, 24
+_NUMBER = 38  # the width of a rank as text
+_BARS = 90  # the greatest width of all bars together
+
+
+def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> Figure:
+    """One row per competitor, so that equal ranks are all seen; a bar joins those that cannot be told apart."""
+    count = len(ranking.ranks)
+    names = RowNames.of(name for name, _ in ranking.ranks)
+    gap = min(10.0, _BARS / max(len(ranking.groups), 1))
+    end = WIDTH - 4 - gap * len(ranking.groups)
+    scale = Scale(1, count, names.left + 12, end - _NUMBER - 12)
+    height = _ROW + names.extra
+    bottom = _TOP + height * count
+    parts = [line(scale(1) - 8, _TOP, scale(count) + 8, _TOP, "axis")]
+    for rank in range(1, count + 1, 1 + count // 12):
+        parts.append(line(scale(rank), _TOP, scale(rank), bottom, "grid"))
+        parts.append(label(scale(rank), _TOP - 7, str(rank), "tick", "middle"))
+    rows = {}
+    for index, (name, average) in enumerate(ranking.ranks):
+        top = _TOP + height * index
+        rows[name] = y = top + names.extra + _ROW / 2
+        parts.append(names.write(name, top, y))
+        parts.append(line(scale(1) - 8, y, scale(average), y, "stem"))
+        parts.append(marker(scale(average), y, series[name], 5, "mean", f"{name}: {average:.2f}"))
+        parts.append(label(end - 6, y + 4, f"{average:.2f}", "name", "end"))
+    for index, group in enumerate(ranking.groups):
+        x = end + gap * (index + 0.5)
+        parts.append(line(x, rows[group[0]] - 5, x, rows[group[-1]] + 5, "clique"))
+    said = "; ".join(f"{name} {rank:.2f}" for name, rank in ranking.ranks)
+    joined = "a bar joins what Wilcoxon's test with Holm's correction cannot tell apart"
+    tested = joined if not ranking.descriptive else f"descriptive only, too few {ranking.over}"
+    return Figure(
+        name=f"{ranking.name} ranks",
+        title=ranking.title,
+        height=bottom + 6,
+        parts=parts,
+        description=f"Average ranks of {ranking.name}: {said}.",
+        caption=f"{ranking.title}, 1 is best; {tested}.",
+    )
+
+
+_PAIR_ROW = 54  # the name, the reference, the measurement
+_NAME, _REFERENCE_AT, _MEASURED_AT = 13, 27, 41  # their heights in a row
+_REFERENCE, _MEASURED = 3, 0  # their colors and shapes: a diamond and a circle
+_LONGEST = 54  # characters of a name
+
+
+def reference_chart(table: ReportTable) -> Figure | None:
+    """One row per pair of cells: mean ± standard deviation of both, over the band that is accepted.
+
+    For a table with a column of the kind "reference", whose low and high are the band, and one of the kind "measured".
+    """
+    columns = {column.kind: position for position, column in enumerate(table.columns)}
+    first, second = columns.get("reference"), columns.get("measured")
+    if first is None or second is None:
+        return None
+    rows = [(row, row.cells[first], row.cells[second]) for row in table.rows if row.cells[first].mean is not None]
+    every = [bound for _, expected, found in rows for cell in (expected, found) for bound in _extent(cell)]
+    if not holdable(every):
+        return None
+    names = (table.columns[first].label, table.columns[second].label)
+    parts, top = legend(names, {names[0]: _REFERENCE, names[1]: _MEASURED})
+    bottom = top + _PAIR_ROW * len(rows)
+    scale = fit(every, 16, WIDTH - 16)
+    title = table.columns[second].quantity or names[1]
+    parts += x_axis(scale, top, bottom, title)
+    for index, (row, expected, found) in enumerate(rows):
+        parts += _pair(row, expected, found, scale, top + _PAIR_ROW * index, names)
+    said = "; ".join(f"{row.label}: {names[0]} {e.shown}, {names[1]} {f.shown}" for row, e, f in rows)
+    accepted = "; the band is what is accepted" if any(e.low is not None for _, e, _ in rows) else ""
+    return Figure(
+        name=f"{table.name} {title}",
+        title=table.title,
+        height=bottom + AXIS,
+        parts=parts,
+        description=f"{title} of {table.name}. {said}.",
+        caption=f"{title}: {names[0]} and {names[1]}, mean ± standard deviation{accepted}",
+    )
+
+
+def _pair(
+    row: Row, expected: TableCell, found: TableCell, scale: Scale, top: float, names: tuple[str, str]
+) -> list[str]:
+    parts = []
+    if expected.low is not None and expected.high is not None:
+        parts.append(band(scale(expected.low), top + _NAME + 5, scale(expected.high), top + _PAIR_ROW - 4))
+    absent = f" ({found.status})" if found.mean is None else ""
+    parts.append(label(8, top + _NAME, short(row.label, _LONGEST) + absent, "name"))
+    for cell, name, series, y in (
+        (expected, names[0], _REFERENCE, top + _REFERENCE_AT),
+        (found, names[1], _MEASURED, top + _MEASURED_AT),
+    ):
+        if cell.mean is None:
+            continue
+        if cell.std:
+            low, high = cell.mean - cell.std, cell.mean + cell.std
+            parts.append(line(scale(low), y, scale(high), y, f"whisker {color(series)}"))
+        parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}, {name}: {cell.shown}"))
+    return parts
+
+
+def _extent(cell: TableCell) -> list[float]:
+    """Everything that the axis must hold of a cell."""
+    if cell.mean is None:
+        return []
+    std = cell.std or 0.0
+    return [cell.mean - std, cell.mean + std, *(bound for bound in (cell.low, cell.high) if bound is not None)]
+
+
+def draw_table(table: ReportTable, series: Mapping[str, int], alpha: float) -> list[Figure]:
+    """Reference against measurement, or charts of the repeats on the column that decides."""
+    if pairs := reference_chart(table):
+        return [pairs]
+    if not _has_repeats(table):
+        return []
+    position = _primary(table)
+    found = metric_chart(table, position, series, alpha), forest_chart(table, position), cost_chart(table, series)
+    return [figure for figure in found if figure]
+
+
+def draw_others(table: ReportTable) -> list[Figure]:
+    """The differences in the columns that do not decide."""
+    if not _has_repeats(table) or reference_chart(table):
+        return []
+    found = (forest_chart(table, i) for i in range(len(table.columns)) if i != _primary(table))
+    return [figure for figure in found if figure]
+
+
+def _has_repeats(table: ReportTable) -> bool:
+    return bool(table.columns) and any(row.points for row in table.rows)
+
+
+def _primary(table: ReportTable) -> int:
+    return next((i for i, column in enumerate(table.columns) if column.primary), 0)

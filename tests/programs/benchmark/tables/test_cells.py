@@ -2,13 +2,14 @@
 
 import re
 
+from boosters_eval.reports.html.sections import further
+
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables import cells as module
 from boosters_eval.programs.benchmark.tables.cells import cells
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page, render_report
 from boosters_eval.reports.document import Code, Details, Paragraph, PlainTable
-from boosters_eval.reports.html.sections import further
 
 
 def test_a_fold_has_the_cells_of_a_library_in_a_config_with_their_splits_times_and_parameters(sample):

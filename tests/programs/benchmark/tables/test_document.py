@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 
 import factories
 from boosters_eval import reports
@@ -22,7 +23,6 @@ from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.programs.benchmark.tables.generate import generate_report, render_files, report_schema
 from boosters_eval.reports import render_fragment
-from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import SplitFacts
 

@@ -1,13 +1,13 @@
 """Ranks over data sets: what is ranked together, and what the picture says."""
 
 import pytest
+from boosters_eval.reports.full_markdown import render_report
 
 import factories
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
-from boosters_eval.reports.full_markdown import render_report
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm")
 

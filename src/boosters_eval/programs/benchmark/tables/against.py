@@ -10,9 +10,8 @@ from annotated_types import Ge
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, count_of, escape_json, in_sentence, join_words
-from boosters_eval.reports.github import capped
+from boosters_eval.reports.markdown import annotate, escape, markdown_table
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
-from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.against import AgainstCheck, RivalFinding
@@ -94,7 +93,7 @@ def workflow_commands(check: AgainstCheck) -> list[str]:
     if not found and not check.passed:
         found.append(("error", "Not checked", headline(check)))
     found += [("warning", "Suspicious", sentence(check, f)) for f in check.compared if f.alone]
-    return capped(found)
+    return annotate(found)
 
 
 class ComparedRival(Model):

@@ -16,7 +16,7 @@ from boosters_eval.reports.numbers import number, percent
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from boosters_eval.reports.model import Column, PairVerdict, ReportTable
+    from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
 
 _LADDER = (5, 10, 20, 50, 100, 200, 500)  # numbers of seeds to advise
 _STEP = 3  # times as many splits, at least: fewer hardly show more

@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boosters_eval.datasets.config import DataAudit
-    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.results import ResultCollection, ResultsDocument
     from boosters_eval.reports.document import Block
 
 _NAMED = 30  # columns of a role; further ones are only counted
 
 
-def audits_of(results: ResultCollection) -> dict[str, DataAudit]:
+def audits_of(results: ResultCollection | ResultsDocument) -> dict[str, DataAudit]:
     """The audits of the data sets that a collection has outcomes of, or libraries without any."""
     there: set[str | None] = {item.dataset_name for item in (*results.results, *results.errors)}
     there |= {item.dataset_name for item in results.unsupported}
-    return {name: audit for name, audit in results.audits.items() if name in there}
+    return {name: audit for name, audit in results.metadata.audits.items() if name in there}
 
 
-def data_section(results: ResultCollection) -> Section | None:
+def data_section(results: ResultsDocument) -> Section | None:
     """Each data set with its task and size, what is suspicious about it, and the columns that were used."""
     audits = audits_of(results)
     if not audits:
@@ -41,11 +41,15 @@ def data_section(results: ResultCollection) -> Section | None:
     }
     told = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     table = PlainTable(name="Data sets", headings=tuple(told), rows=tuple(zip(*told.values(), strict=True)))
-    blocks: list[Block | Details] = [table]
+    blocks: list[Block] = [table]
     blocks += [Listing(items=tuple(map(_item, _findings(audits))))] if any(a.findings for a in audits.values()) else []
     blocks += [_columns(audit) for audit in audits.values()]
     return Section(
-        anchor="data", title="Data", search="Filter data sets" if len(audits) > 10 else "", blocks=tuple(blocks)
+        anchor="data",
+        title="Data",
+        detail=True,
+        search="Filter data sets" if len(audits) > 10 else "",
+        blocks=tuple(blocks),
     )
 
 

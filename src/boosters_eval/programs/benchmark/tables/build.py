@@ -18,8 +18,8 @@ from boosters_eval.programs.benchmark.tables.contenders import Places, absences,
 from boosters_eval.programs.benchmark.tables.environment import builds_of
 from boosters_eval.programs.benchmark.tables.splits import described
 from boosters_eval.programs.benchmark.tables.verdicts import Judgment, column_levels, deciding_column, judge
-from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
+from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import CellStatus
+    from boosters_eval.reports.tables import CellStatus
     from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.stats.significance import TestName
 

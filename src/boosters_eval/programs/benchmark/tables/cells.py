@@ -57,7 +57,7 @@ def cells(results: ResultsDocument) -> Section | None:
     for outcome in outcomes:
         key = (outcome.config_name, outcome.library, outcome.variant or "")
         folds.setdefault(key, []).append(outcome)
-    total, shown, blocks = len(outcomes), 0, list[Block | Details]()
+    total, shown, blocks = len(outcomes), 0, list[Block]()
     for key, members in folds.items():
         if shown + len(members) > MAX_CELLS:
             continue
@@ -65,8 +65,8 @@ def cells(results: ResultsDocument) -> Section | None:
         blocks.append(_fold(" ".join(filter(None, key)), members))
     if shown < total:
         some = f"{group_digits(shown)} of {group_digits(total)} cells"
-        blocks.insert(0, Paragraph(text=f"{some} are shown here, to keep the page light; the JSON report has all."))
-    return Section(anchor="cells", title="Cells", search="Filter cells", blocks=tuple(blocks)) if blocks else None
+        blocks.insert(0, Paragraph(f"{some} are shown here, to keep the page light; the JSON report has all."))
+    return Section("cells", "Cells", tuple(blocks), search="Filter cells", only="page") if blocks else None
 
 
 def _fold(title: str, outcomes: list[_Cell]) -> Details:

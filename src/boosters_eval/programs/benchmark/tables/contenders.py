@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boosters_eval.core.request import Repeat
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.reports.model import Column
+    from boosters_eval.reports.tables import Column
     from boosters_eval.runners.result import BenchmarkResult
 
 

@@ -1,11 +1,16 @@
-"""The whole report on a benchmark: the generic document, with the benchmark's facts as data and as sections."""
+"""The whole report on a benchmark: typed data for programs, and its layout as a document."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import ConfigDict
+
+from boosters_eval.core.files import FORMAT, Format
+from boosters_eval.core.model import Model
 from boosters_eval.core.text import group_digits
-from boosters_eval.programs.benchmark.results import ResultsDocument  # noqa: TC001 (read when a report is validated)
+from boosters_eval.programs.benchmark.results import ResultsDocument
 from boosters_eval.programs.benchmark.tables import reproduce
 from boosters_eval.programs.benchmark.tables.audit import data_section
 from boosters_eval.programs.benchmark.tables.build import build_tables
@@ -18,27 +23,38 @@ from boosters_eval.programs.benchmark.tables.splits import in_words
 from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.document import (
     Block,
+    Card,
+    Charts,
+    Code,
     Details,
+    Document,
     Fact,
+    Group,
     Listing,
     ListItem,
+    Mark,
+    Notes,
+    Pairs,
     Paragraph,
     PlainTable,
-    ReportDocument,
+    Results,
     Section,
-    shown_verdicts,
+    show_cell,
 )
-from boosters_eval.reports.full_markdown import plain_text
-from boosters_eval.reports.numbers import MISSING
+from boosters_eval.reports.findings import Reported
+from boosters_eval.reports.html.svg import Figure, series_of
+from boosters_eval.reports.html.tradeoff import draw_others, draw_table, rank_chart, ratio_chart
+from boosters_eval.reports.numbers import MISSING, number, p_value, percent
+from boosters_eval.reports.tables import PairVerdict, RankingTable, ReportTable, list_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.data import EffectiveParameters
-    from boosters_eval.reports.model import Report
-    from boosters_eval.runners.parameters import Mark
+    from boosters_eval.reports.tables import Report
+    from boosters_eval.runners.parameters import Mark as ParameterMark
     from boosters_eval.stats.significance import TestName
 
 TESTS = {
@@ -50,6 +66,43 @@ TESTS = {
 _REFERENCE = "boosters"  # the library that the others are compared with, if it takes part
 
 
+class ReportDocument(Reported, Model):
+    """What a report says, as its JSON file holds it; the renderings are made from its layout."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    schema_version: Format = FORMAT
+    kind: str = "boosters-eval report"
+    title: str
+    lead: str = ""
+    headline: tuple[str, ...] = ()  # the answer in whole sentences, the most important first
+    leaderboard: PlainTable | None = None  # how the competitors stand over all tables
+    facts: tuple[Fact, ...] = ()
+    environment: Pairs = ()
+    configuration: Pairs = ()
+    tables: tuple[ReportTable, ...]
+    reference: str | None = None  # the competitor that costs are compared with; None: the first one
+    rankings: tuple[RankingTable, ...] = ()
+    alpha: float = 0.05  # of intervals and verdicts
+    notes: tuple[str, ...] = ()
+    reproduce: tuple[str, ...] = ()
+
+    def to_model(self) -> Model:
+        """Itself."""
+        return self
+
+    def ending(self) -> Iterator[Section]:
+        """Where it was run, how it was configured, and how to run it again."""
+        rows = tuple((Mark(name, "name"), value) for name, value in self.environment)
+        table = PlainTable("Environment", ("Property", "Value"), rows)
+        yield Section("environment", "Environment", (table,) if rows else (), detail=True, preface=True)
+        lines = Listing(tuple(ListItem("", name, f": {value}") for name, value in self.configuration))
+        blocks = (lines,) if self.configuration else ()
+        yield Section("configuration", "Configuration", blocks, only="text", detail=True, preface=True)
+        code = (Code("\n".join(self.reproduce), "bash"),) if self.reproduce else ()
+        yield Section("reproduce", "Reproducing", code, short="Reproduce", detail=True)
+
+
 class BenchmarkDocument(ReportDocument):
     """A report on benchmarks: the JSON file has the facts under `data`, typed."""
 
@@ -57,10 +110,102 @@ class BenchmarkDocument(ReportDocument):
     data: BenchmarkData
     results: ResultsDocument  # whole, so that the file serves as --results, and as a baseline
 
-    def drill_down(self) -> tuple[Section, ...]:
-        """Every cell with its scores, times, split and warnings."""
-        found = cells(self.results)
-        return () if found is None else (found,)
+    def document(self) -> Document:
+        """The answer, a card per table, the verdicts, then all that the numbers rest on."""
+        series = series_of(self.tables, self.rankings)
+        failed = errors_section(self.data.errors, self.data.unsupported, self.data.unavailable)
+        found = data_section(self.results), _benchmarks(self.data), _parameters(self.data), failed, cells(self.results)
+        return Document(
+            self.title,
+            self.headline,
+            self.lead,
+            self.facts,
+            self.leaderboard,
+            sections=(
+                self._results(series),
+                self._across(series),
+                _tests(self),
+                Section("notes", "Notes", (Notes(self.notes),) if self.notes else ()),
+                *(section for section in found if section is not None),
+                *self.ending(),
+            ),
+        )
+
+    def _results(self, series: Mapping[str, int]) -> Section:
+        groups: dict[str, list[Block]] = {}
+        for table in self.tables:
+            groups.setdefault(table.keys.get("task", ""), []).append(lay_out_table(table, series, self.alpha))
+        blocks = tuple(Group(name.upper(), tuple(found)) for name, found in groups.items())
+        search = "Filter benchmarks" if len(self.tables) > 1 else ""
+        return Section("results", "Results", blocks or (Paragraph("No cell finished."),), search=search)
+
+    def _across(self, series: Mapping[str, int]) -> Section:
+        drawn = Charts(partial(_across_figures, self, series))
+        cards = tuple(map(_ranking, self.rankings))
+        over = self.rankings[0].over if self.rankings else "data sets"
+        return Section(
+            "across",
+            f"Across {over.title()}",
+            (drawn, *cards),
+            short=f"Across {over}",
+            only="" if cards else "page",
+            detail=True,
+        )
+
+
+def lay_out_table(table: ReportTable, series: Mapping[str, int], alpha: float = 0.05) -> Results:
+    """A table of measurements with its charts."""
+    return Results(
+        table,
+        Charts(partial(draw_table, table, series, alpha)),
+        Charts(partial(draw_others, table)),
+        "Differences in other columns",
+    )
+
+
+def _across_figures(report: ReportDocument, series: Mapping[str, int]) -> list[Figure]:
+    ranks = (rank_chart(ranking, series) for ranking in report.rankings)
+    found = [*ranks, ratio_chart(report.tables, series, report.reference)]
+    return [figure for figure in found if figure is not None]
+
+
+def _ranking(ranking: RankingTable) -> Card:
+    ranks = tuple((name, Mark(f"{rank:.2f}", value=rank)) for name, rank in ranking.ranks)
+    pairs = tuple((one.a, one.b, one.wins, one.ties, one.losses, _p(one.p)) for one in ranking.pairs)
+    headings = ("A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)")
+    blocks: list[Block] = [PlainTable("Average ranks", (ranking.heading, "Rank"), ranks)]
+    blocks += [PlainTable(ranking.title, headings, pairs, keys=2)] if pairs else []
+    blocks += [Notes(ranking.notes)] if ranking.notes else []
+    return Card(ranking.title, tuple(blocks))
+
+
+def _p(value: float | None) -> Mark:
+    return Mark(MISSING if value is None else p_value(value), value=value)
+
+
+def _tests(report: ReportDocument) -> Section:
+    """The verdict on every pair, on the primary metric."""
+    level = f"{100 * (1 - report.alpha):g} % interval (all pairs)"
+    headings = ("Benchmark", "Metric", "A", "B", "A - B", level, "p (all pairs)", "n", "A is")
+    rows = tuple(map(_verdict_row, list_verdicts(report.tables)))
+    blocks = (PlainTable("Statistical tests", headings, rows, keys=4),) if rows else ()
+    search = "Filter pairs" if len(rows) > 1 else ""
+    return Section("tests", "Statistical Tests", blocks, short="Statistical tests", search=search, detail=True)
+
+
+def _verdict_row(item: PairVerdict) -> tuple[str | int | Mark, ...]:
+    if item.ratio is not None:
+        size = f"x {number(item.ratio, 3)}"
+    elif item.difference is None:
+        size = MISSING
+    else:
+        share = "" if item.percent is None else f" ({percent(item.percent / 100)})"
+        size = f"{number(item.difference, 3)}{share}"
+    bounds = MISSING if item.low is None or item.high is None else f"{number(item.low, 3)} to {number(item.high, 3)}"
+    value = item.percent if item.percent is not None else item.difference
+    verdict = Mark(item.verdict, item.verdict, title=item.text)
+    named = (item.table, item.label, item.a, item.b)
+    return (*named, Mark(size, value=value), Mark(bounds, value=item.low), _p(item.p), item.n, verdict)
 
 
 def build_document(
@@ -90,24 +235,14 @@ def build_document(
         environment=data.environment.rows(data.libraries, data.builds),
         configuration=_configuration(data),
         tables=report.tables,
-        group_by="task",
-        table_noun="benchmark",
-        empty="No cell finished.",
         reference=_REFERENCE,
         rankings=rankings,
         alpha=report.alpha,
         notes=report.notes,
-        sections=tuple(_sections(results, data)),
         reproduce=reproduce.commands(results),
         data=data,
         results=results.document(),
     )
-
-
-def _sections(results: ResultCollection, data: BenchmarkData) -> Iterator[Section]:
-    failed = errors_section(data.errors, data.unsupported, data.unavailable)
-    found = data_section(results), _benchmarks(data), _parameters(data), failed
-    yield from (section for section in found if section is not None)
 
 
 def _title(data: BenchmarkData) -> str:
@@ -143,7 +278,7 @@ def _with_version(data: BenchmarkData, name: str, version: str) -> str:
 
 
 def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
-    verdicts = shown_verdicts(report.tables)
+    verdicts = list_verdicts(report.tables)
     decided = sum(item.verdict != "inconclusive" for item in verdicts)
     seeds = len(data.seeds or {error.seed for error in data.errors})
     parts = "windows" if data.splits and all(split.startswith("time:") for split in data.splits) else "folds"
@@ -206,7 +341,7 @@ def _benchmarks(data: BenchmarkData) -> Section | None:
         same = [name for name, values in columns.items() if name != "Config" and len(set(values)) == 1]
         common = {name: columns.pop(name)[0] for name in same}
     columns = {name: values for name, values in columns.items() if any(value is not None for value in values)}
-    said = ", ".join(f"{name.lower()} {plain_text(value)}" for name, value in common.items() if value is not None)
+    said = ", ".join(f"{name.lower()} {show_cell(value)}" for name, value in common.items() if value is not None)
     table = PlainTable(name="Benchmarks", headings=tuple(columns), rows=tuple(zip(*columns.values(), strict=True)))
     everywhere = "" if len(data.configs) == 1 else "In all configs: "
     intro = Paragraph(text=f"{everywhere or said[:1].upper()}{said if everywhere else said[1:]}.")
@@ -214,6 +349,7 @@ def _benchmarks(data: BenchmarkData) -> Section | None:
         anchor="benchmarks",
         title="Benchmark Configuration",
         short="Benchmarks",
+        detail=True,
         search="Filter configs" if len(data.configs) > 1 else "",
         blocks=(intro, table) if said else (table,),
     )
@@ -223,7 +359,7 @@ def _parameters(data: BenchmarkData) -> Section | None:
     if not data.parameters:
         return None
     blocks = tuple(map(_library_parameters, data.parameters))
-    return Section(anchor="parameters", title="Effective Parameters", short="Parameters", blocks=blocks)
+    return Section("parameters", "Effective Parameters", blocks, short="Parameters", detail=True)
 
 
 def _library_parameters(item: EffectiveParameters) -> Details:
@@ -239,5 +375,5 @@ def _library_parameters(item: EffectiveParameters) -> Details:
     return Details(title=title, aside=where + inexact, blocks=tuple(blocks))
 
 
-def _mark(mark: Mark) -> ListItem:
+def _mark(mark: ParameterMark) -> ListItem:
     return ListItem(text=f"{mark.parameter} is ", mark=mark.kind, rest=f": {mark.reason}" if mark.reason else "")

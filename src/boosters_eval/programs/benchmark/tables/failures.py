@@ -16,7 +16,7 @@ def errors_section(
     errors: Sequence[FailedCell], unsupported: Sequence[AbsentPair], unavailable: Sequence[AbsentPair]
 ) -> Section | None:
     """Failed cells with their tracebacks, and what was not tried because it is unsupported or unavailable."""
-    blocks: list[Block | Details] = []
+    blocks: list[Block] = []
     if errors:
         rows = tuple((e.config, _who(e), _repeat(e), e.phase, e.error_type, e.message) for e in errors)
         headings = ("Config", "Library", "Seed", "Phase", "Type", "Message")
@@ -26,7 +26,7 @@ def errors_section(
         if pairs:
             refused = tuple((pair.config, pair.library, pair.reason) for pair in pairs)
             blocks.append(PlainTable(name=title, headings=(title, "Library", "Reason"), rows=refused))
-    return Section(anchor="errors", title="Errors", blocks=tuple(blocks)) if blocks else None
+    return Section("errors", "Errors", tuple(blocks), detail=True) if blocks else None
 
 
 def _trace(error: FailedCell) -> Details | None:

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.files import write_atomically
-from boosters_eval.core.text import escape_json
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.data import ReportType
 from boosters_eval.programs.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
-from boosters_eval.reports.full_markdown import render_report
-from boosters_eval.reports.html.page import render_page
-from boosters_eval.reports.latex import render_latex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,15 +24,11 @@ ReportFormat = Literal["md", "json", "html", "tex"]
 NO_GIT = "nogit"  # in the file name if the results do not record their commit
 
 
-def _render_json(document: BenchmarkDocument) -> str:
-    return escape_json(document.model_dump_json(indent=1)) + "\n"
-
-
 _RENDERERS: dict[ReportFormat, Callable[[BenchmarkDocument], str]] = {
-    "md": render_report,
-    "json": _render_json,
-    "html": render_page,
-    "tex": render_latex,
+    "md": BenchmarkDocument.to_markdown,
+    "json": BenchmarkDocument.to_json,
+    "html": BenchmarkDocument.to_html,
+    "tex": BenchmarkDocument.to_latex,
 }
 FORMATS = get_args(ReportFormat)
 

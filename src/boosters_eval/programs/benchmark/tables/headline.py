@@ -11,14 +11,14 @@ from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.programs.benchmark.comparisons import is_better
 from boosters_eval.programs.benchmark.tables.audit import suspicions
 from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
-from boosters_eval.reports.contrasts import by_point, contrast, leader
 from boosters_eval.reports.document import PlainTable
+from boosters_eval.reports.html.comparisons import by_point, contrast, leader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.reports.model import RankingTable, ReportTable
+    from boosters_eval.reports.tables import RankingTable, ReportTable
 
 _NAMED = 3  # benchmarks; more are only counted
 BEST, LEADING, BEHIND, ABSENT = "best", "leading", "behind", "absent"

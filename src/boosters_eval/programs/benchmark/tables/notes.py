@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.contenders import Contender, Places
     from boosters_eval.programs.benchmark.tables.trivial import Losers
-    from boosters_eval.reports.model import Column, PairVerdict, ReportTable
+    from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
     from boosters_eval.runners.result import BenchmarkResult
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note

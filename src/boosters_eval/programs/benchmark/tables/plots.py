@@ -8,19 +8,17 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.ranking import over_datasets
 from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
-from boosters_eval.reports.html.figures import series_of
-from boosters_eval.reports.html.forest import forest_chart
+from boosters_eval.reports.html.comparisons import forest_chart, metric_chart
 from boosters_eval.reports.html.plots import Plot
-from boosters_eval.reports.html.ranks import rank_chart
-from boosters_eval.reports.html.strips import metric_chart
-from boosters_eval.reports.html.tradeoff import cost_chart
+from boosters_eval.reports.html.svg import series_of
+from boosters_eval.reports.html.tradeoff import cost_chart, rank_chart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.reports.html.figures import Figure
-    from boosters_eval.reports.model import Report, ReportTable
+    from boosters_eval.reports.html.svg import Figure
+    from boosters_eval.reports.tables import Report, ReportTable
     from boosters_eval.stats.significance import TestName
 
 PlotKind = Literal["strips", "forest", "pareto", "ranks"]

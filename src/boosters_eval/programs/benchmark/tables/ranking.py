@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.model import RankingPair, RankingTable
+from boosters_eval.reports.tables import RankingPair, RankingTable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from boosters_eval.reports.model import ReportTable, Row
+    from boosters_eval.reports.tables import ReportTable, Row
     from boosters_eval.stats.ranks import Ranking
 
 _OVER = "data sets"

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean
 from boosters_eval.programs.benchmark.comparisons import RULES, TrivialScore, find_unbeaten
-from boosters_eval.reports.model import Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
+from boosters_eval.reports.tables import Row, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boosters_eval.core.request import Repeat
     from boosters_eval.programs.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import Column
+    from boosters_eval.reports.tables import Column
 
 # By metric, and by the name of a row: the rule that the row is not better than.
 Losers = dict[str, dict[str, TrivialScore]]

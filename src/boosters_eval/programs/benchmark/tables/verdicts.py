@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.tables.contenders import results_by_name
-from boosters_eval.reports.model import PairVerdict
 from boosters_eval.reports.numbers import number, percent
+from boosters_eval.reports.tables import PairVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.programs.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import Column
+    from boosters_eval.reports.tables import Column
     from boosters_eval.stats.significance import Comparison as Pair
     from boosters_eval.stats.significance import TestName
 

@@ -1,4 +1,4 @@
-"""The tables as HTML. Everything that comes from outside goes through `text`."""
+"""HTML elements. Everything that comes from outside goes through `text`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.reports.model import Report, ReportTable, Row, TableCell
+    from boosters_eval.reports.tables import ReportTable, Row, TableCell
 
 
 def text(value: object) -> str:
@@ -43,11 +43,6 @@ def grid(
     return f"<table{attribute}>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>"
 
 
-def plain(value: object) -> str:
-    """A text cell."""
-    return f"<td>{text(value)}</td>"
-
-
 def numeric(shown: str, value: float | None) -> str:
     """A cell that is sorted by its number, not by its text."""
     key = "" if value is None else f' data-value="{value!r}"'
@@ -55,33 +50,15 @@ def numeric(shown: str, value: float | None) -> str:
 
 
 def result_grid(table: ReportTable, *, caption: str = "", kind: str = "") -> str:
-    """A table of the model."""
+    """A table of measurements."""
     rows, trivial = ((_row(table, row) for row in part) for part in (table.rows, table.trivial))
     return grid(table.headings, rows, below=trivial, caption=caption, kind=kind)
 
 
-def render_fragment(report: Report) -> str:
-    """Tables and notes for a notebook: no style sheet, no script."""
-    parts = [
-        (f"<p>{sentence(table.answer)}</p>" if table.answer else "")
-        + result_grid(table, caption=table.title)
-        + notes_list(table.notes)
-        for table in report.tables
-    ]
-    return f"<div>{''.join(parts)}{notes_list(report.notes)}</div>"
-
-
-def notes_list(notes: Sequence[str]) -> str:
-    """Notes as a list, or nothing."""
-    if not notes:
-        return ""
-    return f'<ul class="notes">{"".join(f"<li>{sentence(note)}</li>" for note in notes)}</ul>'
-
-
 def _row(table: ReportTable, row: Row) -> list[str]:
     first, *others = table.beginning(row) or ("",)
-    names = [f'<th scope="row">{text(first)}</th>', *map(plain, others)]
-    return [*names, *map(_cell, row.cells), *([numeric(row.count, row.n)] if table.counted else [])]
+    names = [f'<th scope="row">{text(first)}</th>', *(f"<td>{text(other)}</td>" for other in others)]
+    return [*names, *map(_cell, row.cells), *([numeric(row.count, row.n)] if table.is_counted else [])]
 
 
 def _cell(cell: TableCell) -> str:
@@ -93,8 +70,26 @@ def _cell(cell: TableCell) -> str:
         shown = text(cell.shown)
         if cell.text in ("better", "worse"):  # a verdict on its own
             shown = f'<span class="verdict {cell.text}">{shown}</span>'
+    if cell.best:
+        return f'<td class="num best"{value}><strong>{shown}</strong></td>'
+    return f'<td class="num"{value}>{shown}</td>'
+
+
+def list_notes(notes: Sequence[str]) -> str:
+    """Notes as a list, or nothing."""
+    if not notes:
+        return ""
+    return f'<ul class="notes">{"".join(f"<li>{sentence(note)}</li>" for note in notes)}</ul>'
+
+
+def scroll(table: str, name: str) -> str:
+    """A wide table scrolls inside its card, also by keyboard."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(name)}">{table}</div>'
+
+
+def search_field(name: str, targets: str, groups: str = "") -> str:
+    """A search field, hidden until the script makes it work."""
     return (
-        f'<td class="num best"{value}><strong>{shown}</strong></td>'
-        if cell.best
-        else f'<td class="num"{value}>{shown}</td>'
+        f'<div class="filter" hidden><input type="search" placeholder="{text(name)}" aria-label="{text(name)}" '
+        f'data-targets="{text(targets)}" data-groups="{text(groups)}"><output aria-live="polite"></output></div>'
     )

@@ -5,13 +5,21 @@ What a table is about (a benchmark, a paper, the bindings of a model) is data he
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping  # noqa: TC003 (read when a report is validated)
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import ConfigDict
-
+from boosters_eval.core.text import csv_cell
+from boosters_eval.reports.document import Document, Notes, Results, Section
+from boosters_eval.reports.findings import Reported
 from boosters_eval.reports.numbers import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pydantic import ConfigDict
 
 CellStatus = Literal[
     "ok",  # a value without an expectation
@@ -30,7 +38,7 @@ class _Strict:
     """Refuses undeclared keys when read from a file."""
 
     __slots__ = ()
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +166,7 @@ class ReportTable(_Strict):
         return (*row.names, *(row.facts or ("",) * len(self.row_facts)))
 
     @property
-    def counted(self) -> bool:
+    def is_counted(self) -> bool:
         """Whether a column with the number of repeats is needed."""
         return any(row.n is not None for row in self.rows)
 
@@ -166,7 +174,7 @@ class ReportTable(_Strict):
     def headings(self) -> tuple[str, ...]:
         """The headings of names, facts, columns and, if counted, repeats."""
         first = (*self.row_names, *self.row_facts)
-        return (*first, *(column.heading for column in self.columns), *(("n",) if self.counted else ()))
+        return (*first, *(column.heading for column in self.columns), *(("n",) if self.is_counted else ()))
 
     @property
     def cost(self) -> int | None:
@@ -210,10 +218,50 @@ class RankingTable(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Report(_Strict):
+class Report(_Strict, Reported):
     """Tables and the notes on them."""
 
     tables: tuple[ReportTable, ...]
     notes: tuple[str, ...] = ()
     test: str = "corrected"
     alpha: float = 0.05
+
+    def document(self) -> Document:
+        """The tables alone, as a part of something else."""
+        notes = (Section("notes", "Notes", (Notes(self.notes),)),) if self.notes else ()
+        return Document("", sections=(Section("results", "", tuple(map(Results, self.tables))), *notes))
+
+
+def list_verdicts(tables: Iterable[ReportTable]) -> list[PairVerdict]:
+    """The pairs that are shown: on the primary columns, or on the cost column of a table without one."""
+    out = []
+    for table in tables:
+        primary = {column.name for column in table.columns if column.primary}
+        names = primary or {column.name for column in table.columns if column.cost}
+        out += [pair for pair in table.pairs if pair.metric in names]
+    return out
+
+
+def render_csv(tables: Sequence[ReportTable]) -> str:
+    """One line per cell: full numbers for programs, the text for people. Trivial rows have a status of their own."""
+    keys = list(dict.fromkeys(key for table in tables for key in table.keys))
+    names = list(dict.fromkeys(name for table in tables for name in (*table.row_names, *table.row_facts)))
+    identity = [key.lower().replace(" ", "_") for key in (*keys, *names)]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    headings = ["table", *identity, "column", "mean", "std", "n", "failed", "status", "text", "best"]
+    writer.writerow(map(csv_cell, _unique(headings)))
+    for table in tables:
+        for row, status in (*((row, "") for row in table.rows), *((row, "trivial") for row in table.trivial)):
+            named = dict(zip((*table.row_names, *table.row_facts), table.beginning(row), strict=True))
+            start = [table.name, *(table.keys.get(key) for key in keys), *(named.get(name) for name in names)]
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                numbers = (cell.mean, cell.std, cell.n, row.failed)
+                line = (*start, column.name, *numbers, status or cell.status, cell.text, str(cell.best).lower())
+                writer.writerow(map(csv_cell, line))
+    return buffer.getvalue()
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Unique headings: a second "model" becomes "model_2"."""
+    return [name if (n := names[:i].count(name)) == 0 else f"{name}_{n + 1}" for i, name in enumerate(names)]

@@ -1,7 +1,7 @@
 
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const data = JSON.parse(document.getElementById("matrix").textContent);
   const { cells, methods, texts, words, marks, meanings } = data;
   const MOST = 2000; // cells of a matrix that are drawn before the reader asks for all
   const SVG = "http://www.w3.org/2000/svg";

@@ -1,0 +1,89 @@
+"""Findings that are shown as a document: one terminal, Markdown, HTML, LaTeX and CSV rendering for all programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.text import as_json, escape_json
+
+if TYPE_CHECKING:
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.core.model import Model
+    from boosters_eval.reports.document import Document
+
+
+class Reported:
+    """What has a document, and so every rendering of it. What renders is loaded when it is used."""
+
+    __slots__ = ()
+
+    def document(self) -> Document:
+        """What is told of it, laid out."""
+        raise NotImplementedError
+
+    def to_model(self) -> Model | Any:
+        """The same for programs: a strict model, or plain data."""
+        raise NotImplementedError
+
+    def to_markdown(self) -> str:
+        """The document as Markdown."""
+        from boosters_eval.reports.markdown import render_markdown  # noqa: PLC0415
+
+        return render_markdown(self.document())
+
+    def to_html(self) -> str:
+        """The document as a page of one file."""
+        from boosters_eval.reports.html.page import render_page  # noqa: PLC0415
+
+        return render_page(self.document())
+
+    def to_latex(self) -> str:
+        """The tables, to be included in a paper."""
+        from boosters_eval.reports.latex import render_latex  # noqa: PLC0415
+
+        return render_latex(self.document())
+
+    def to_csv(self) -> str:
+        """The tables of measurements, one line per cell."""
+        from boosters_eval.reports.tables import render_csv  # noqa: PLC0415
+
+        return render_csv(self.document().tables())
+
+    def to_json(self) -> str:
+        """The data; a number that JSON cannot hold is null."""
+        data = self.to_model()
+        return f"{escape_json(data.model_dump_json(indent=1))}\n" if hasattr(data, "model_dump_json") else as_json(data)
+
+    def _repr_html_(self) -> str:
+        """A notebook shows the answer, the tables and a chart."""
+        from boosters_eval.reports.html.page import render_fragment  # noqa: PLC0415
+
+        return render_fragment(self.document())
+
+
+class ReportedFindings(Reported, Findings):
+    """Findings of a program that are shown, written and displayed by their document."""
+
+    def show(self, screen: Screen) -> None:
+        """The document as it fits the terminal; elsewhere as Markdown."""
+        if not screen.is_terminal:
+            screen.write(self.to_markdown())
+            return
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+        print_document(self.document(), screen.console(), whole=screen.verbose, every_note=screen.verbose)
+
+    def render(self, form: str) -> str:
+        """The document in one of the formats that the request names."""
+        renderers = {
+            "markdown": self.to_markdown,
+            "html": self.to_html,
+            "latex": self.to_latex,
+            "csv": self.to_csv,
+            "json": self.to_json,
+        }
+        if form not in renderers:
+            raise UnknownNameError("format", form, list(renderers))
+        return renderers[form]()

@@ -1,0 +1,182 @@
+"""Documents as Markdown, and what GitHub shows of a job."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.text import clean
+from boosters_eval.reports.document import (
+    Card,
+    Charts,
+    Code,
+    Details,
+    Group,
+    Listing,
+    Matrix,
+    Notes,
+    Paragraph,
+    PlainTable,
+    Results,
+    show_cell,
+)
+from boosters_eval.reports.numbers import estimate, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from boosters_eval.reports.document import Block, Document, ListItem, Section
+    from boosters_eval.reports.tables import ReportTable
+
+_SPECIAL = re.compile(r"([\\`*\[\]|<>&])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
+_ANNOTATIONS = 10  # GitHub shows at most this many per level and step
+
+
+def render_markdown(document: Document) -> str:
+    """The whole document."""
+    sections = sorted(document.shown("text"), key=lambda section: not section.preface)
+    parts = [_head(document), *(part for section in sections for part in _render_section(section))]
+    return "\n".join(part for part in parts if part) or "No results.\n"
+
+
+def _head(document: Document) -> str:
+    parts = [f"# {escape(document.title)}\n"] if document.title else []
+    if document.answer:
+        parts += ["## Answer\n"] if document.title else []
+        parts += [f"{escape(sentence)}\n" for sentence in document.answer]
+    if board := document.leaderboard:
+        parts += [f"**{escape(board.name)}**\n", _plain_table(board)]
+    return "\n".join(parts)
+
+
+def _render_section(section: Section) -> Iterator[str]:
+    if section.title:
+        yield f"## {escape(section.title)}\n"
+    level = 3 if section.title else 2
+    yield from (_render(block, level) for block in section.blocks)
+
+
+def _render(block: Block, level: int) -> str:  # noqa: C901, PLR0911 (one case per block)
+    match block:
+        case Paragraph():
+            return f"{escape(block.text)}\n"
+        case Code():
+            return _fence(block.text, block.language)
+        case PlainTable():
+            return _plain_table(block)
+        case Listing():
+            return "".join(map(_item, block.items))
+        case Notes():
+            return markdown_list(block.texts)
+        case Results():
+            return _results(block.table, level)
+        case Matrix():
+            return _join(block.instead, level)
+        case Details() if block.long:
+            return f"<details><summary>{escape(block.title)}</summary>\n\n{_join(block.blocks, level)}\n</details>\n"
+        case Details() | Card():
+            return f"{_heading(block.title, level)}{_join(block.blocks, level + 1)}"
+        case Group():
+            below = level + bool(block.title)
+            return f"{_heading(block.title, level) if block.title else ''}{_join(block.blocks, below)}"
+        case Charts():
+            return ""
+
+
+def _join(blocks: Iterable[Block], level: int) -> str:
+    return "\n".join(part for part in (_render(block, level) for block in blocks) if part)
+
+
+def _heading(title: str, level: int) -> str:
+    return f"{'#' * level} {escape(title)}\n\n"
+
+
+def escape(text: str) -> str:
+    """Text escaped for Markdown: no markup, no HTML, no broken table rows."""
+    html = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+    return _SPECIAL.sub(lambda match: html.get(match[0], f"\\{match[0]}"), text.replace("\n", " "))
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A pipe table with a readable source; cells are already escaped."""
+    lines = [list(headings), *map(list, rows)]
+    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(headings))]
+    padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
+    padded.insert(1, ["-" * width for width in widths])
+    return "".join(f"| {' | '.join(line)} |\n" for line in padded)
+
+
+def _plain_table(table: PlainTable) -> str:
+    rows = [[escape(show_cell(cell)) for cell in row] for row in table.rows]
+    return markdown_table([*map(escape, table.headings)], rows)
+
+
+def _results(table: ReportTable, level: int) -> str:
+    """One table of measurements: heading, answer, cells, total costs, notes."""
+    rows = []
+    for row in table.rows:
+        cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
+        rows.append([*map(escape, table.beginning(row)), *cells, *([row.count] if table.is_counted else [])])
+    for row in table.trivial:
+        cells = [*map(escape, table.beginning(row)), *(escape(cell.shown) for cell in row.cells)]
+        rows.append([f"*{cells[0]}*", *cells[1:], *([row.count] if table.is_counted else [])])
+    parts = [f"{'#' * level} {escape(table.title)}\n", *([f"{escape(table.answer)}\n"] if table.answer else [])]
+    parts.append(markdown_table([*map(escape, table.headings)], rows))
+    if totals := _totals(table):
+        parts.append(totals)
+    if table.notes:
+        parts.append("**Notes:**\n\n" + markdown_list(table.notes))
+    return "\n".join(parts)
+
+
+def _totals(table: ReportTable) -> str:
+    """The RFC's run-time list: average and total cost of each competitor."""
+    position = table.cost
+    if position is None:
+        return ""
+    column = table.columns[position]
+    unit = f" {escape(column.unit)}" if column.unit else ""
+    lines = [f"**{'Runtime' if column.kind == 'time' else 'Cost'} Statistics:**\n\n"]
+    for row in table.rows:
+        cell = row.cells[position]
+        values = [value for value in cell.values if value is not None]
+        if values:
+            total = number(math.fsum(values))
+            lines.append(f"- {escape(row.label)}: avg {estimate(cell.mean, cell.std)}{unit}, total {total}{unit}\n")
+    return "".join(lines) if len(lines) > 1 else ""
+
+
+def markdown_list(notes: Sequence[str]) -> str:
+    """Notes as a list."""
+    return "".join(f"- {escape(note)}\n" for note in notes)
+
+
+def _item(item: ListItem) -> str:
+    mark = f"**{escape(item.mark)}**" if item.mark else ""
+    return f"- {escape(item.text)}{mark}{escape(item.rest)}\n"
+
+
+def _fence(text: str, language: str) -> str:
+    """A code block that no content can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+def annotate(found: Sequence[tuple[str, str, str]]) -> list[str]:
+    """GitHub's workflow commands from (error or warning, title, message); what GitHub would not show is counted."""
+    out: list[str] = []
+    for level in ("error", "warning"):
+        mine = [(title, message) for each, title, message in found if each == level]
+        room = _ANNOTATIONS if len(mine) <= _ANNOTATIONS else _ANNOTATIONS - 1
+        if len(mine) > room:
+            mine = [*mine[:room], ("More", f"{len(mine) - room} further findings are in the job summary")]
+        out += [annotation(level, title, message) for title, message in mine]
+    return out
+
+
+def annotation(level: str, title: str, message: str) -> str:
+    """One annotation: error, warning or notice."""
+    data = clean(message).replace("%", "%25")
+    return f"::{level} title=boosters-eval {title}::{data}"
