@@ -10,7 +10,6 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 from pydantic import ValidationError
 
 import boosters_eval
@@ -383,10 +382,10 @@ def test_the_metric_is_rmse_by_default():
 def test_the_report_states_the_growth_strategy():
     leafwise = TrainingConfig(growth_strategy="leafwise").model_dump(mode="json")
     run = factories.remember(factories.collection(), configs={factories.CONFIG: leafwise})
-    assert "**Growth strategy**: leafwise" in render_report(build_document(run))
+    assert "**Growth strategy**: leafwise" in build_document(run).to_markdown()
     linear = factories.collection([factories.result("toy/gblinear")])
     factories.remember(linear, configs={"toy/gblinear": leafwise})
-    assert "Growth strategy" not in render_report(build_document(linear))
+    assert "Growth strategy" not in build_document(linear).to_markdown()
 
 
 def test_a_quality_report_in_json_serves_as_results_and_as_a_baseline(tmp_path):

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 
 from boosters_eval import BoostersEvalWarning, Observer, execute, load_run, run_prepared
 from boosters_eval.core.errors import RunError
@@ -22,7 +21,6 @@ from boosters_eval.programs.benchmark.compare import is_success
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page
 from boosters_eval.runners.result import VOLATILE
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
@@ -145,8 +143,8 @@ def test_no_report_is_silent_about_a_flaky_cell(faulty, broken):
     assert sentence in mended.to_markdown()
     assert mended.to_csv().count(",flaky,it failed once before it finished\n") == 2
     report = build_document(mended, "comparison")
-    assert "2 finished, 0 failed, 2 flaky (finished only after failing)" in render_report(report)
-    assert "Cells flaky" in render_page(report)
+    assert "2 finished, 0 failed, 2 flaky (finished only after failing)" in report.to_markdown()
+    assert "Cells flaky" in report.to_html()
 
 
 def test_session_that_continues_a_run_records_its_own_facts(faulty, home, monkeypatch):
@@ -161,7 +159,7 @@ def test_session_that_continues_a_run_records_its_own_facts(faulty, home, monkey
     facts = load_run("last").metadata.facts
     assert facts.model_copy(update={"resumed": ()}) == first
     assert [session.command for session in facts.resumed] == [("second", "--resume")]
-    page = render_report(build_document(load_run("last"), "comparison"))
+    page = build_document(load_run("last"), "comparison").to_markdown()
     moment = facts.resumed[0].started_at.replace("T", " ").replace("+00:00", " UTC")
     assert f"{moment} at abcdef1 (other, with changes)" in page
     run_tiny(*configs, seeds=4, resume=True)
@@ -186,7 +184,7 @@ def test_rerun_of_failed_cells_at_another_commit_keeps_the_commit_of_the_others(
         at_commit(patched, "02bbbbb")
         facts = run_tiny(*configs, seeds=2, rerun_failed=True).metadata.facts
     assert (facts.git_sha, [session.git_sha for session in facts.resumed]) == ("01aaaaa", ["02bbbbb"])
-    page = render_report(build_document(load_run("last"), "comparison"))
+    page = build_document(load_run("last"), "comparison").to_markdown()
     assert "01aaaaa" in page
     assert "2026-02 at 02bbbbb" in page
 

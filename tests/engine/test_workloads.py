@@ -27,8 +27,8 @@ from boosters_eval import (
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.observer import PlainLines
 from boosters_eval.engine.runs import find_run, verify
-from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
+from boosters_eval.reports.terminal import print_document
 from shells import SHELLS, plan_of, run, run_afresh
 
 DOUBLE = "echo $((SEED * 2))"
@@ -159,13 +159,13 @@ def test_it_gets_a_table_in_every_rendering(shell):
     rows = tuple(Row(names=(target,), cells=(cell("double", target), cell("exit", target))) for target in SHELLS)
     columns = (Column("double", "Double", None), Column("exit", "Exit", None))
     report = Report((ReportTable(name="shells", row_names=("Shell",), columns=columns, rows=rows),))
-    for text in (render_markdown(report), render_csv(report), render_json(report), render_fragment(report)):
+    for text in (report.to_markdown(), report.to_csv(), report._repr_html_()):
         assert "bash" in text
         assert "error" in text
     from rich.console import Console
 
     console = Console(file=io.StringIO(), width=100)
-    print_report(report, console)
+    print_document(report.document(), console)
     assert "Shell" in console.file.getvalue()
     assert "error" in console.file.getvalue()
 

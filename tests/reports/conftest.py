@@ -2,23 +2,29 @@
 
 import pytest
 
-from boosters_eval.reports import (
+from boosters_eval.reports.document import (
+    Card,
+    Charts,
     Code,
-    Column,
     Details,
+    Document,
     Fact,
+    Group,
     Listing,
     ListItem,
-    PairVerdict,
+    Mark,
+    Notes,
     Paragraph,
     PlainTable,
-    RankingPair,
-    RankingTable,
+    Results,
+    Section,
+)
+from boosters_eval.reports.html.tradeoff import draw_table
+from boosters_eval.reports.tables import (
+    Column,
     Report,
-    ReportDocument,
     ReportTable,
     Row,
-    Section,
     TableCell,
 )
 
@@ -65,69 +71,54 @@ def paper():
 
 @pytest.fixture(scope="session")
 def document(paper):
-    """The same as a whole document, with a section of each kind of block."""
-    verdict = PairVerdict(
-        table="Table 2",
-        metric="accuracy",
-        label="Accuracy",
-        a="MLP iris",
-        b="CNN iris",
-        verdict="better",
-        difference=0.022,
-        percent=2.4,
-        ratio=None,
-        low=0.01,
-        high=0.03,
-        p=0.01,
-        n=5,
-        detectable=None,
-        note="",
-        text="MLP is better.",
-    )
+    """The same as a whole document, with a block of each kind."""
     first, second = paper.tables
-    claims = ReportTable(
-        first.name, first.row_names, first.columns, first.rows, first.keys, notes=first.notes, pairs=(verdict,)
+    series = {row.label: place for place, row in enumerate((*first.rows, *second.rows))}
+    verdicts = (
+        ("Table 2", "MLP iris", Mark("0.022 (+2.4 %)", value=2.4), Mark("better", "better", title="MLP is it.")),
     )
-    ranking = RankingTable(
-        name="all",
-        heading="Model",
-        measure="accuracy",
-        over="tables",
-        ranks=(("MLP", 1.0), ("RNN", 2.0)),
-        pairs=(RankingPair("MLP", "RNN", 2, 0, 0, None),),
-        groups=(),
-        n=2,
-        descriptive=True,
-        notes=("Too few tables to test.",),
-    )
-    return ReportDocument(
-        title="Does <it> reproduce?",
-        lead="Two tables of a paper.",
-        facts=(Fact(label="Claims", value="6"), Fact(label="Failed", value="1", alarm=True)),
-        environment=(("Paper", "arXiv 1234.5678"),),
-        configuration=(("Tolerance", "1 %"),),
-        tables=(claims, second),
-        group_by="page",
-        rankings=(ranking,),
-        notes=paper.notes,
-        sections=(
+    return Document(
+        "Does <it> reproduce?",
+        ("It does not: 1 claim of 6 failed.",),
+        "Two tables of a paper.",
+        (Fact("Claims", "6"), Fact("Failed", "1", alarm=True)),
+        PlainTable("Standing", ("Model", "Claims"), (("MLP", 2), ("CNN", 2))),
+        (
             Section(
-                anchor="sources",
-                title="Sources of the Numbers",
+                "results",
+                "Results",
+                (
+                    Group("Page 7", (Results(first),)),
+                    Group("", (Results(second, Charts(lambda: draw_table(second, series, 0.05))),)),
+                ),
+                search="Filter tables",
+            ),
+            Section(
+                "tests", "Statistical Tests", (PlainTable("Tests", ("Table", "A", "A - B", "A is"), verdicts, keys=2),)
+            ),
+            Section(
+                "ranks", "Ranks", (Card("By accuracy", (Paragraph("Too few tables to test."),), "2 tables", "rank"),)
+            ),
+            Section("notes", "Notes", (Notes(paper.notes),)),
+            Section(
+                "sources",
+                "Sources of the Numbers",
                 short="Sources",
                 search="Filter sources",
                 blocks=(
-                    Paragraph(text="Where each number was found."),
+                    Paragraph("Where each number was found."),
                     PlainTable(
-                        name="Sources",
-                        headings=("Number", "Line", "Distance"),
-                        rows=(("0.95", 12400, 0.25), ("0.9|1", None, 3.0)),
+                        "Sources", ("Number", "Line", "Distance"), (("0.95", 12400, 0.25), ("0.9|1", None, 3.0))
                     ),
-                    Listing(items=(ListItem(text="Table 3 is ", mark="illegible", rest=" in parts"),)),
-                    Details(title="How", aside="two steps", blocks=(Paragraph(text="By hand."),)),
-                    Details(title="Log", blocks=(Code(text="a\n  <b>\n```"),), long=True),
+                    Listing((ListItem("Table 3 is ", "illegible", " in parts"),)),
+                    Details("How", (Paragraph("By hand."),), "two steps"),
+                    Details("Log", (Code("a\n  <b>\n```"),), long=True),
                 ),
             ),
+            Section("environment", "Environment", (Listing.of("arXiv 1234.5678"),), preface=True, detail=True),
+            Section("page", "Only on the page", (Paragraph("For browsers."),), only="page"),
+            Section("text", "Only in text", (Paragraph("For readers."),), only="text"),
+            Section("empty", "Nothing", ()),
+            Section("reproduce", "Reproducing", (Code("make paper", "bash"),)),
         ),
-        reproduce=("make paper",),
     )

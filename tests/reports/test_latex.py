@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import factories
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.reports import Column, Report, ReportTable, Row, TableCell, render_latex
 from boosters_eval.reports.latex import escape_latex
+from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 
 HOSTILE = r"\input{/etc/passwd} 100% & $x_1^2$ #{} ~ | <b> --seeds"
 
@@ -39,7 +39,7 @@ def test_hyphens_stay_hyphens():
 
 
 def test_table_has_rules_a_caption_and_a_label():
-    text = render_latex(Report((table(answer="One is best."),)))
+    text = Report((table(answer="One is best."),)).to_latex()
     assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{table}\n")
     assert "\\caption{a/b. One is best.}" in text
     assert "\\label{tab:a-b}" in text
@@ -51,13 +51,13 @@ def test_best_value_is_bold_and_a_missing_one_is_a_dash():
     made = ReportTable(
         "t", ("Library",), (Column("x", "X", None),), (Row(("a",), (cell("1", best=True),)), Row(("b",), (cell(""),)))
     )
-    text = render_latex(Report((made,)))
+    text = Report((made,)).to_latex()
     assert "a & \\textbf{1} \\\\" in text
     assert "b & -- \\\\" in text
 
 
 def test_columns_that_do_not_fit_go_below_and_repeats_are_counted_once():
-    text = render_latex(Report((table(columns=6),)))
+    text = Report((table(columns=6),)).to_latex()
     assert text.count("\\begin{tabular}") == 2
     assert text.count("\\begin{tabular}{lrrrr}") == 1
     assert text.count("& n \\\\") == 1
@@ -65,19 +65,19 @@ def test_columns_that_do_not_fit_go_below_and_repeats_are_counted_once():
 
 def test_costs_stand_below_what_is_measured():
     score, seconds = Column("x", "Score", None), Column("t", "Train time (s)", None, kind="time")
-    text = render_latex(
-        Report((ReportTable("t", ("Library",), (seconds, score), (Row(("a",), (cell("1"), cell("2"))),)),))
-    )
+    text = Report(
+        (ReportTable("t", ("Library",), (seconds, score), (Row(("a",), (cell("1"), cell("2"))),)),)
+    ).to_latex()
     assert re.findall(r"\\toprule\n *(.*?) \\\\", text) == ["Library & Score", "Library & Train time (s)"]
 
 
 def test_letters_that_pdflatex_does_not_know_are_named():
-    text = render_latex(Report((table(name="数据"),)))
+    text = Report((table(name="数据"),)).to_latex()
     assert "% XeLaTeX or LuaLaTeX, and a font with 据 数\n" in text
 
 
 def test_no_results_are_a_comment():
-    assert render_latex(Report(())) == "% No results.\n"
+    assert Report(()).to_latex() == "% No results.\n"
 
 
 @pytest.mark.latex
@@ -85,7 +85,7 @@ def test_no_results_are_a_comment():
 def test_it_compiles_and_fits_the_page(report, tmp_path):
     assert shutil.which("pdflatex"), "run make test-latex"
     made = report or build_tables(factories.collection())
-    (tmp_path / "table.tex").write_text(render_latex(made), encoding="utf-8")
+    (tmp_path / "table.tex").write_text(made.to_latex(), encoding="utf-8")
     main = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{table.tex}\\end{document}"
     (tmp_path / "main.tex").write_text(main)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "main.tex"]

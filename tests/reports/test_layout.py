@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from boosters_eval.reports import Column, Report, ReportTable, Row, TableCell, print_report
 from boosters_eval.reports.layout import NARROWEST, STACKED_BELOW, Grid, Span, lay_out, wrapped, wrapped_with_indent
 from boosters_eval.reports.numbers import estimate
-from boosters_eval.reports.terminal import NOTE_LINES
+from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
+from boosters_eval.reports.terminal import NOTE_LINES, print_document
 
 NAMES = st.text(st.characters(exclude_categories=["C", "Z", "M"]), min_size=1, max_size=90)
 WORDS = st.lists(st.text("abcé中/_-.", min_size=1, max_size=30), min_size=1, max_size=12).map(" ".join)
@@ -130,7 +130,7 @@ def printed(made, width=60, *, terminal=True, color_system=None, **options):
         color_system=color_system,
         legacy_windows=False,
     )
-    print_report(made, console, **options)
+    print_document(made.document(), console, **options)
     return console.file.getvalue()
 
 

@@ -2,8 +2,10 @@
 
 import re
 
-from boosters_eval.reports import Column, ReportDocument, ReportTable, Row, TableCell, render_page
-from boosters_eval.reports.html.tradeoff import reference_chart
+from boosters_eval.reports.document import Charts, Document, Results, Section
+from boosters_eval.reports.html.page import render_page
+from boosters_eval.reports.html.tradeoff import draw_table, reference_chart
+from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 EXPECTED = Column("expected", "Nominal", None, kind="reference")
 FOUND = Column("found", "Weighed", None, kind="measured", quantity="Weight (g)")
@@ -51,7 +53,10 @@ def test_names_are_escaped_in_every_place():
         Column("a", hostile, None, kind="reference"),
         Column("b", hostile, None, kind="measured", quantity=hostile),
     )
-    document = ReportDocument(title="t", tables=(table((hostile, cell(1.0, 0.1), cell(1.0, 0.1)), columns=columns),))
+    made = table((hostile, cell(1.0, 0.1), cell(1.0, 0.1)), columns=columns)
+    document = Document(
+        "t", sections=(Section("t", hostile, (Results(made, Charts(lambda: draw_table(made, {}, 0.05))),)),)
+    )
     assert render_page(document).count("<script>") == 1  # the page's own
 
 

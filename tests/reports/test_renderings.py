@@ -3,41 +3,32 @@
 import ast
 import csv
 import io
-import json
 import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from boosters_eval.reports.text import escape, markdown_table
 from markdown_it import MarkdownIt
-from pydantic import TypeAdapter
 from rich.console import Console
 
 from boosters_eval import reports
-from boosters_eval.core.errors import ConfigError
-from boosters_eval.reports import (
-    Column,
-    Report,
-    ReportDocument,
-    ReportTable,
-    Row,
-    Section,
-    TableCell,
-    print_report,
-    render_csv,
-    render_fragment,
-    render_json,
-    render_markdown,
-    render_page,
-    render_report,
-)
-from boosters_eval.reports.tables import CellStatus
+from boosters_eval.reports.document import Document, Paragraph, Section
+from boosters_eval.reports.html.page import render_fragment, render_page
+from boosters_eval.reports.latex import render_latex
+from boosters_eval.reports.markdown import escape, markdown_table, render_markdown
+from boosters_eval.reports.tables import CellStatus, Column, Report, ReportTable, Row, TableCell
+from boosters_eval.reports.terminal import print_document
 
 
 def printed(report, **options):
     console = Console(file=io.StringIO(), width=120, legacy_windows=False, **options)
-    print_report(report, console)
+    print_document(report.document(), console)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+def shown(document, **options):
+    console = Console(file=io.StringIO(), width=120, legacy_windows=False)
+    print_document(document, console, **options)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 
 
@@ -55,21 +46,17 @@ def test_reports_import_no_room_that_has_results():
 
 def test_every_rendering_is_as_the_golden_file_says(paper, golden):
     golden("paper.terminal.txt", printed(paper, color_system=None))
-    golden("paper.md", render_markdown(paper))
-    golden("paper.csv", render_csv(paper))
-    golden("paper.json", render_json(paper))
-    golden("paper.fragment.html", render_fragment(paper) + "\n")
+    golden("paper.md", paper.to_markdown())
+    golden("paper.csv", paper.to_csv())
+    golden("paper.fragment.html", paper._repr_html_() + "\n")
 
 
 def test_a_whole_document_is_as_the_golden_files_say(document, golden):
-    golden("paper-report.md", render_report(document))
+    golden("paper-report.md", render_markdown(document))
+    golden("paper-report.terminal.txt", shown(document))
+    golden("paper-report.tex", render_latex(document))
     page = re.sub(r"(?s)<(style|script)>.*?</\1>", "", render_page(document))
     golden("paper-report.html", re.sub(r"sha256-[^']*", "sha256", page))
-
-
-def test_what_was_written_as_json_can_be_read_back(paper, document):
-    assert TypeAdapter(Report).validate_json(render_json(paper)) == paper
-    assert ReportDocument.model_validate_json(document.model_dump_json()) == document
 
 
 @pytest.mark.parametrize("status", [status for status in get_args(CellStatus) if status != "ok"])
@@ -79,18 +66,17 @@ def test_no_rendering_shows_a_status_as_an_ordinary_or_empty_cell(status, text):
     table = ReportTable("t", ("Who",), (Column("x", "X", None),), (Row(("me",), (cell,)),))
     report = Report((table,))
     shown = status if text != "0.5" else f"0.5 ({status})"
-    assert f"| {shown} " in render_markdown(report)
+    assert f"| {shown} " in report.to_markdown()
     assert f" {shown} " in printed(report, color_system=None)
-    assert f'<span class="status {status}">{status}</span>' in render_fragment(report)
-    (line,) = csv.DictReader(io.StringIO(render_csv(report)))
+    assert f'<span class="status {status}">{status}</span>' in report._repr_html_()
+    (line,) = csv.DictReader(io.StringIO(report.to_csv()))
     assert line["status"] == status
-    assert json.loads(render_json(report))["tables"][0]["rows"][0]["cells"][0]["status"] == status
 
 
 def test_an_ordinary_cell_without_text_is_a_dash():
     cell = TableCell(mean=None, std=None, n=0, text="")
     table = ReportTable("t", ("Who",), (Column("x", "X", None),), (Row(("me",), (cell,)),))
-    assert "| me  | \u2013   |" in render_markdown(Report((table,)))
+    assert "| me  | \u2013   |" in Report((table,)).to_markdown()
 
 
 def test_a_status_has_a_color_where_the_terminal_has_colors(paper):
@@ -102,14 +88,14 @@ def test_a_status_has_a_color_where_the_terminal_has_colors(paper):
 
 
 def test_keys_and_row_names_of_all_tables_are_columns_of_the_csv(paper):
-    lines = list(csv.reader(io.StringIO(render_csv(paper))))
+    lines = list(csv.reader(io.StringIO(paper.to_csv())))
     assert lines[0][:6] == ["table", "page", "model", "model_2", "data_set", "column"]
     assert lines[1][:6] == ["Table 2", "7", "all", "MLP", "iris", "reported"]
     assert lines[-1][:6] == ["Table 3", "8", "", "CNN", "", "seconds"]
 
 
 def test_a_table_without_repeats_has_neither_a_count_nor_pictures(document):
-    assert "n" not in document.tables[0].headings
+    assert "n" not in document.tables()[0].headings
     page = render_page(document)
     card = page[page.index('data-search="Table 2') : page.index('data-search="Table 3')]
     assert "<svg" not in card
@@ -117,28 +103,40 @@ def test_a_table_without_repeats_has_neither_a_count_nor_pictures(document):
     assert "; one run</figcaption>" in page
 
 
-def test_tables_without_groups_have_no_headings_above_them(document):
-    ungrouped = document.replace(group_by=None)
-    assert "### Table 2" in render_report(ungrouped).splitlines()
-    assert "<h3>" not in render_page(ungrouped)
+def test_a_group_without_a_title_has_no_heading(document):
+    assert "### Table 3 (2 repeats)" in render_markdown(document).splitlines()
+    assert render_page(document).count("<h3>") == 1
 
 
 def test_a_document_with_nothing_but_a_title_is_valid():
-    bare = ReportDocument(title="Nothing", tables=())
-    assert render_report(bare) == "# Nothing\n\n## Results\n\nNo results.\n"
-    assert "<p>No results.</p>" in render_page(bare)
+    bare = Document("Nothing")
+    assert render_markdown(bare) == "# Nothing\n"
+    assert "<h1>Nothing</h1>" in render_page(bare)
+    assert render_markdown(Document("")) == "No results.\n"
 
 
-@pytest.mark.parametrize("anchors", [("results",), ("a", "a"), ("A b",), ('x"y',)])
+@pytest.mark.parametrize("anchors", [("summary",), ("a", "a"), ("A b",), ('x"y',)])
 def test_a_section_needs_an_anchor_of_its_own(anchors):
-    with pytest.raises(ConfigError):
-        ReportDocument(title="t", tables=(), sections=[Section(anchor=a, title=a, blocks=()) for a in anchors])
+    with pytest.raises(ValueError, match="anchor"):
+        Document("t", sections=tuple(Section(a, a, (Paragraph("x"),)) for a in anchors))
+
+
+def test_a_terminal_leaves_details_out_unless_everything_is_wanted(document):
+    assert "arXiv" in shown(document)
+    assert "arXiv" not in shown(document, whole=False)
+
+
+def test_a_notebook_shows_the_answer_the_tables_and_a_chart(document):
+    text = render_fragment(document)
+    assert text.startswith("<div><p>It does not: 1 claim of 6 failed.</p><table>")
+    assert text.count("<svg") == 1
+    assert "<script" not in text
 
 
 def test_markdown_of_a_cell_keeps_the_shape_of_its_table():
     cell = TableCell(mean=None, std=None, n=0, text="<b>|**x**")
     table = ReportTable("a|b", ("W|ho",), (Column("x", "X|Y", None),), (Row(("m|e",), (cell,)),))
-    html = MarkdownIt("commonmark").enable("table").render(render_markdown(Report((table,))))
+    html = MarkdownIt("commonmark").enable("table").render(Report((table,)).to_markdown())
     assert "<td>&lt;b&gt;|**x**</td>" in html
     assert html.count("<td>") == 2
 

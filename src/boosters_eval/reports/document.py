@@ -6,6 +6,7 @@ LaTeX and the page are made from the document.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from boosters_eval.reports.html.svg import Figure
     from boosters_eval.reports.tables import ReportTable
 
+_ANCHOR = re.compile("[a-z][a-z0-9-]*")
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -182,9 +184,9 @@ class Document:
     def __post_init__(self) -> None:
         """An anchor is an address: there is one of each."""
         anchors = ["summary", "theme", *(section.anchor for section in self.shown("page"))]
-        doubled = next((anchor for anchor in anchors if anchors.count(anchor) > 1), None)
-        if doubled:
-            raise ValueError(f"Sections need different anchors: '{doubled}' is taken.")
+        for anchor in anchors:
+            if anchors.count(anchor) > 1 or not _ANCHOR.fullmatch(anchor):
+                raise ValueError(f"A section needs an anchor of its own in lower case. Got '{anchor}' instead.")
 
     def shown(self, where: Literal["page", "text"]) -> Iterator[Section]:
         """The sections for the page, or for text, that are not empty."""

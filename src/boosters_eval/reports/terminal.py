@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,8 @@ def print_document(
 
     On a terminal everything fits its width, and nothing is cut; elsewhere lines are as long as they must be.
     """
-    _Printer(document, console, every_note=every_note).print(whole=whole, how=how)
+    sections = [section for section in document.shown("text") if whole or not section.detail]
+    _Printer(replace(document, sections=tuple(sections)), console, every_note=every_note).print(how)
 
 
 class _Printer:
@@ -65,34 +67,32 @@ class _Printer:
         self.document, self.console = document, console
         self.width = width_of(console)
         self.styled = console.is_terminal and console.color_system is not None  # a dumb terminal shows neither
-        tables = document.tables()
-        self.tables = len(tables)
-        noted = [block.texts for block in document.blocks() if isinstance(block, Notes)]
-        groups = [*noted, *(table.notes for table in tables if table.notes)]
-        self.notes = iter(_choose(groups, self.width, every=every_note))
-        self.hidden = sum(map(len, groups))
+        self.tables = document.tables()
+        notes = [block.texts for block in document.blocks() if isinstance(block, Notes)]
+        notes += [table.notes for table in self.tables]
+        shown = _choose(notes, self.width, every=every_note)
+        self.notes = {id(given): chosen for given, chosen in zip(notes, shown, strict=True)}
+        self.hidden = sum(map(len, notes)) - sum(map(len, shown))
 
-    def print(self, *, whole: bool, how: str) -> None:
+    def print(self, how: str) -> None:
         self._head()
-        for section in self.document.shown("text"):
-            if section.detail and not whole:
-                continue
+        for section in self.document.sections:
             if section.title and not all(isinstance(block, Notes) for block in section.blocks):
                 self._lines([section.title], "bold")
             for block in section.blocks:
                 self._block(block)
-        if self.hidden and not whole:
+        if self.hidden:
             self._lines([f"{count_of(self.hidden, 'more note')} with {how}"], "dim")
 
     def _head(self) -> None:
-        answers = [(table.name, table.answer) for table in self.document.tables() if table.answer]
+        answers = [(table.name, table.answer) for table in self.tables if table.answer]
         said = [sentence for sentence in self.document.answer if sentence not in dict(answers).values()]
         if self.document.title:
             self._lines([self.document.title], "bold")
             self.console.print()
         self._lines(said)
-        self._lines(f"{name}: {answer}" for name, answer in (answers if self.tables > 1 else ()))
-        if said or (answers and self.tables > 1):
+        self._lines(f"{name}: {answer}" for name, answer in (answers if len(self.tables) > 1 else ()))
+        if said or (answers and len(self.tables) > 1):
             self.console.print()
 
     def _block(self, block: Block) -> None:  # noqa: C901 (one case per block)
@@ -106,7 +106,7 @@ class _Printer:
             case Listing():
                 self._lines(f"- {item.text}{item.mark}{item.rest}" for item in block.items)
             case Notes():
-                self._lines((f"Note: {note}" for note in self._chosen()), "dim")
+                self._lines((f"Note: {note}" for note in self.notes[id(block.texts)]), "dim")
             case Results():
                 self._results(block.table)
             case Details() | Card() | Group():
@@ -121,10 +121,10 @@ class _Printer:
 
     def _results(self, table: ReportTable) -> None:
         self._lines([table.title], "bold")
-        if self.tables == 1 and table.answer:
+        if len(self.tables) == 1 and table.answer:
             self._lines([table.answer])
         print_lines(self.console, [lay_out(_grid(table, styled=self.styled), self.width)])
-        self._lines((f"Note: {note}" for note in (self._chosen() if table.notes else ())), "dim")
+        self._lines((f"Note: {note}" for note in self.notes[id(table.notes)]), "dim")
         self.console.print()
 
     def _table(self, table: PlainTable) -> None:
@@ -132,11 +132,6 @@ class _Printer:
             rows = tuple(tuple(_mark(cell, styled=self.styled) for cell in row) for row in table.rows)
             print_grid(Grid(table.headings, rows, keys=table.keys), self.console)
             self.console.print()
-
-    def _chosen(self) -> list[str]:
-        shown = next(self.notes)
-        self.hidden -= len(shown)
-        return shown
 
     def _lines(self, texts: Iterable[str], style: str = "") -> None:
         """Text is inserted as such, so that no name is read as markup."""

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 
 from boosters_eval import BoostersEvalWarning, TrainingConfig, compare, load_results, load_run
 from boosters_eval.datasets import DATASETS, materialize, store
@@ -17,7 +16,6 @@ from boosters_eval.programs.benchmark.records import RunMetadata
 from boosters_eval.programs.benchmark.tables.audit import data_section
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page
 from factories import collection, remember, result
 from tiny import TINY, run_tiny, shared_pool, tiny_config
 
@@ -113,7 +111,7 @@ def test_an_audit_is_made_once_for_a_content_and_a_damaged_one_is_made_again(tmp
 def test_reports_show_the_findings_and_the_columns_that_were_used():
     results = with_audit(toy=TOY, elsewhere=TOY.replace(dataset="elsewhere"))
     document = build_document(results)
-    section = next(section for section in document.sections if section.anchor == "data")
+    section = next(section for section in document.document().sections if section.anchor == "data")
     table, listing, columns = section.blocks
     assert table.rows == (("toy", "binary", "2 distinct values in 'y'", 100, 2, 2, "all", 2),)
     assert [(item.mark, item.rest) for item in listing.items] == [
@@ -122,7 +120,7 @@ def test_reports_show_the_findings_and_the_columns_that_were_used():
     ]
     assert columns.title == "Columns of toy"
     assert columns.blocks[0].items[-1].rest == "no (90), yes (10)"
-    for text in (render_report(document), render_page(document)):
+    for text in (document.to_markdown(), document.to_html()):
         assert "alone predicts" in text
         assert "dropped" in text
     assert json.loads(document.model_dump_json())["results"]["metadata"]["audits"]["toy"]["rows"] == 100
@@ -159,7 +157,7 @@ def test_names_from_a_file_are_escaped_in_every_report():
     column = AuditedColumn(name=evil, role="numeric", note=evil)
     hostile = TOY.replace(reason=evil, reading=evil, columns=(column,), findings=(finding,), classes={evil: 3})
     document = build_document(with_audit(toy=hostile))
-    page, text = render_page(document), render_report(document)
+    page, text = document.to_html(), document.to_markdown()
     assert "<script>alert(1)" not in page
     assert "\x1b" not in page + text
     assert "<script>" not in text

@@ -7,12 +7,10 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from boosters_eval import reports
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.programs.baseline.check import check
@@ -23,7 +21,7 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.against import lines
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports.terminal import print_report
+from boosters_eval.reports.terminal import print_document
 from factories import collection, grid, remember
 from stamping import FAST, SLOW
 
@@ -182,7 +180,7 @@ def test_performance_report_of_rows_on_different_machines_has_no_answer_by_times
     assert document.headline == (
         "No verdict: times and memory are not judged: every pair was measured on two machines.",
     )
-    assert "Runtime Statistics" not in render_report(document)
+    assert "Runtime Statistics" not in document.to_markdown()
 
 
 def test_pairs_on_one_machine_keep_their_verdict_though_nobody_leads():
@@ -236,7 +234,7 @@ def test_every_format_names_the_machines_and_counts_their_cells(report_type):
     assert rows["Machine 1"] == f"16 cells on Fast CPU, 16 cores, 62.8 GB, Linux 6.1, fingerprint {FAST.digest}"
     assert rows["Machine 2"] == f"2 cells on Slow CPU, 4 cores, 15.6 GB, Linux 6.1, fingerprint {SLOW.digest}"
     assert "Machine" not in rows
-    for text in (render_report(document), reports.render_page(document), document.model_dump_json()):
+    for text in (document.to_markdown(), document.to_html(), document.model_dump_json()):
         assert "16 cells on Fast CPU, 16 cores, 62.8 GB" in text
         assert "2 cells on Slow CPU, 4 cores, 15.6 GB" in text
     data = json.loads(document.model_dump_json())["data"]["environment"]
@@ -252,7 +250,7 @@ def test_terminal_and_tables_name_the_machines_in_one_line():
     )
     assert line in report.notes
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    print_report(report, console, every_note=False)
+    print_document(report.document(), console, every_note=False)
     assert line in " ".join(console.file.getvalue().split())
 
 
@@ -291,7 +289,7 @@ def test_csv_and_cells_name_the_machine_of_each_cell():
     run = timed(half)
     rows = list(csv.DictReader(io.StringIO(run.to_csv())))
     assert [row["machine"] for row in rows] == [result.machine for result in run.results]
-    page = reports.render_page(build_document(run, "comparison"))
+    page = build_document(run, "comparison").to_html()
     assert page.count(SLOW.digest) >= 3  # the environment, and two cells
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from boosters_eval.reports.text import render_markdown
 
 import factories
 from boosters_eval import (
@@ -98,7 +97,7 @@ def test_what_the_first_use_takes_is_told_apart_from_what_a_fit_needs(home):
     (table,) = build_tables(collection).tables
     column = next(column for column in table.columns if column.name == "first_use_mb")
     assert column.indicative
-    assert "First use (MB)" in render_markdown(build_tables(collection))
+    assert "First use (MB)" in build_tables(collection).to_markdown()
 
 
 def test_memory_run_that_dies_leaves_the_error_of_the_cell(faulty, home):

@@ -12,7 +12,6 @@ from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.reports import render_csv, render_fragment, render_markdown
 
 
 def test_each_cell_of_a_run_has_them(faulty):
@@ -93,9 +92,9 @@ def test_the_rule_is_a_row_below_the_libraries_in_every_rendering():
     results = ResultCollection(losing())
     report = build_tables(results)
     assert [row.label for row in report.tables[0].trivial] == ["predict the priors"]
-    assert "| *predict the priors* | 0.1" in render_markdown(report)
-    assert ",predict the priors,logloss,0.1" in render_csv(report)
-    assert "<tfoot><tr><th" in render_fragment(report)
+    assert "| *predict the priors* | 0.1" in report.to_markdown()
+    assert ",predict the priors,logloss,0.1" in report.to_csv()
+    assert "<tfoot><tr><th" in report._repr_html_()
     lines = [line for line in results.to_csv().splitlines() if ",trivial," in line]
     assert len(lines) == 6  # once per split
     assert len(results.to_dataframe()) == 12

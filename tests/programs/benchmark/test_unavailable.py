@@ -5,7 +5,6 @@ import io
 import json
 
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 from rich.console import Console
 
 import factories
@@ -17,8 +16,9 @@ from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown, render_page
+from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
+from boosters_eval.reports.tables import Report
+from boosters_eval.reports.terminal import print_document
 from boosters_eval.runners import base
 from tiny import FEW, shared_pool
 
@@ -56,12 +56,12 @@ def test_python_warns_and_the_run_remembers(home, without_catboost):
 
 def terminal(report):
     console = Console(file=io.StringIO(), width=200)
-    print_report(report, console)
+    print_document(report.document(), console)
     return console.file.getvalue()
 
 
 @pytest.mark.parametrize(
-    "render", [terminal, render_markdown, render_csv, render_json, render_fragment], ids=lambda f: f.__name__
+    "render", [terminal, Report.to_markdown, Report.to_csv, Report._repr_html_], ids=lambda f: f.__name__
 )
 def test_every_rendering_of_the_tables_has_a_row_with_the_status(run, render):
     text = render(build_tables(run))
@@ -70,11 +70,13 @@ def test_every_rendering_of_the_tables_has_a_row_with_the_status(run, render):
         assert status in text
 
 
-@pytest.mark.parametrize("render", [render_report, render_page, lambda document: document.model_dump_json()])
+@pytest.mark.parametrize(
+    "render", [BenchmarkDocument.to_markdown, BenchmarkDocument.to_html, BenchmarkDocument.to_json]
+)
 def test_every_form_of_the_report_names_library_and_reason(run, render):
     text = render(build_document(run))
     assert "catboost is unavailable and has no results in 1 config: not installed: pip install catboost." in text
-    assert "Unavailable" in text
+    assert "unavailable" in text.lower()
 
 
 def test_csv_of_the_results_has_a_line_for_what_did_not_run(run):

@@ -5,17 +5,14 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from boosters_eval.reports.text import render_markdown
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.history import report as report_module
 from boosters_eval.programs.history.difference import compare_entries, compare_runs
-from boosters_eval.programs.history.document import document_of, tables_of
 from boosters_eval.programs.history.markdown import render_history_markdown
 from boosters_eval.programs.history.model import HistoryFilter
 from boosters_eval.programs.history.page import render_history_page
 from boosters_eval.programs.history.report import HistoryReport, build_history_report, history_report
-from boosters_eval.reports.html.page import render_page
 from histories import a_history, a_series, an_entry
 from written_runs import SEEDS, written_run
 
@@ -234,12 +231,12 @@ def test_two_runs_are_compared_number_by_number():
     assert changes["lightgbm", "mae"].how == "paired over 5 shared splits"
     assert changes["boosters", "rmse"].alpha == 0.05 / 2  # two competitors
     assert changes["boosters", "mae"].alpha == 0.1 * 0.05 / 4  # all else shares a tenth
-    text = render_markdown(tables_of(found))
+    text = found.to_markdown()
     assert "| 4.6.0 → 4.7.0 |" in text
     assert "paired over 5 shared splits" in text
     assert "\n\nWorse: boosters Train time (s).\n\n" in text
-    assert tables_of(difference(first, first)).tables[0].answer == "Nothing was found to be better or worse."
-    page = render_page(document_of(found))
+    assert difference(first, first).document().tables()[0].answer == "Nothing was found to be better or worse."
+    page = found.to_html()
     assert "<title>run00039 against run00000</title>" in page
     assert '<span class="verdict worse">worse</span>' in page
     assert [change.metric for change in difference(first, last, ["mae"]).changes] == ["mae", "mae"]

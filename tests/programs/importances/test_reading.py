@@ -14,6 +14,7 @@ from boosters_eval.programs.importances.reading import read_findings
 from boosters_eval.programs.importances.records import Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.programs.importances.rendering import render
 from boosters_eval.programs.importances.wording import answer, mark_notes, reading_sentence
+from boosters_eval.reports.document import Details
 from boosters_eval.reports.numbers import MISSING
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
@@ -256,7 +257,7 @@ def test_rows_of_most_disagreement_have_their_number_and_values(tmp_path):
 
 def rows_table(run):
     """The rows of most disagreement by predictions, as a list of dicts by heading."""
-    (section,) = [one for one in run.document().sections if one.anchor == "rows"]
+    (section,) = [one for one in run.document().document().sections if one.anchor == "rows" and one.only == "text"]
     table = next(block for block in section.blocks if block.kind == "table")
     return [dict(zip(table.headings, row, strict=True)) for row in table.rows]
 
@@ -284,7 +285,7 @@ def folds_of(run):
     """The folded rows of the page by predictions: the cells of each by feature."""
     document = run.document()
     section = disputed_section(document.findings[0], document.findings, folded=True)
-    folds = [block.blocks[0] for block in section.blocks if block.kind == "details"]
+    folds = [block.blocks[0] for block in section.blocks if isinstance(block, Details)]
     return [{row[0]: row[1:] for row in table.rows} for table in folds]
 
 
@@ -466,7 +467,7 @@ def test_without_attributions_nothing_is_said_of_them(tmp_path):
         for name in ("alpha", "beta")
     ]
     document = cells.run(*gains).document()
-    (section,) = [one for one in document.sections if one.anchor == "rows"]
+    (section,) = [one for one in document.document().sections if one.anchor == "rows" and one.only == "text"]
     told = " ".join(block.text for block in section.blocks if hasattr(block, "text"))
     assert "attributions" not in told
     assert all("Largest attributions" not in block.headings for block in section.blocks if hasattr(block, "headings"))

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.programs.importances.document import build_document
-from boosters_eval.programs.importances.rendering import print_importances, render
+from boosters_eval.programs.importances.rendering import render
+from boosters_eval.reports.terminal import print_document
 from explained import LIBRARIES, Cells
 from factories import RECORDED_AT, error
 
@@ -40,7 +41,7 @@ def test_csv(document, golden):
 
 def test_terminal(document, golden):
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    print_importances(document, console, every=False)
+    print_document(document.document(), console, whole=False)
     text = console.file.getvalue()
     golden("importances/terminal.txt", text)
     lines = [line for line in text.splitlines() if not line.startswith("boosters-eval ")]  # to be copied
@@ -159,5 +160,5 @@ def test_failures_of_a_benchmark_without_results_are_told_beside_the_others(tmp_
     document = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("other/gbdt", "alpha")]).document()
     assert document.headline[0].startswith("toy/gbdt: Do they agree")
     assert "other/gbdt: alpha: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
-    (section,) = [one for one in document.sections if one.anchor == "errors"]
+    (section,) = [one for one in document.document().sections if one.anchor == "errors"]
     assert section.blocks[0].rows[0][0] == "other/gbdt"

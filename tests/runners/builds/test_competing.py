@@ -22,7 +22,6 @@ from boosters_eval.programs.baseline.commands import plan_run
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_markdown, render_page
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds import install as pip
 from boosters_eval.runners.builds.resolve import resolve_build, resolve_competitors
@@ -66,8 +65,8 @@ def test_two_builds_of_one_library_are_two_competitors_and_reports_outlive_them(
 
     remove_build(find_build(toys.new, toys.home).folder)
     again = load_run(results.run_id, toys.home)
-    assert "| toy@1.0" in render_markdown(build_tables(again))
-    assert "toy@1.0" in render_page(build_document(again, "comparison"))
+    assert "| toy@1.0" in build_tables(again).to_markdown()
+    assert "toy@1.0" in build_document(again, "comparison").to_html()
     assert {row["library"] for row in csv.DictReader(io.StringIO(again.to_csv()))} >= {"toy@1.0", "new"}
 
 

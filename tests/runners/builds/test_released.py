@@ -4,7 +4,6 @@ import pytest
 
 from boosters_eval import ConfigError, prepare_comparison, run_prepared
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.reports import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import released_versions, run_pip
 from boosters_eval.runners.builds.resolve import resolve_competitors
@@ -28,7 +27,7 @@ def test_a_released_version_is_compared_with_the_one_that_is_installed(home):
         "xgboost": RUNNERS["xgboost"].version(),
     }
     assert not results.errors
-    text = render_markdown(build_tables(results))
+    text = build_tables(results).to_markdown()
     assert "| xgboost==3.0.5 " in text
     assert "| xgboost " in text
 

@@ -350,7 +350,7 @@ def _with_attributes(found: re.Match[str]) -> str:
 @cache
 def _rules() -> tuple[tuple[str, dict[str, str]], ...]:
     """The selectors of the charts' style sheet (a tag, classes, or both) and what they declare, in its order."""
-    sheet = re.sub(r"/\*.*?\*/", "", asset(__package__, "charts.css"), flags=re.DOTALL)
+    sheet = re.sub(r"/\*.*?\*/", "", asset("charts.css"), flags=re.DOTALL)
     out = []
     for selectors, body in re.findall(r"([^{}]+)\{([^}]*)\}", sheet):
         pairs = (item.split(":", 1) for item in body.split(";") if ":" in item)
@@ -366,5 +366,5 @@ def _resolved(value: str) -> str:
 @cache
 def _palette() -> dict[str, str]:
     """The light colors of the page."""
-    root = asset(__package__, "page.css").partition("}")[0]
+    root = asset("page.css").partition("}")[0]
     return dict(re.findall(r"--([\w-]+): ([^;]+);", root))

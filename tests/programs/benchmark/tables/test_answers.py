@@ -9,7 +9,6 @@ import factories
 from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.reports import render_json, render_markdown
 from boosters_eval.runners.parameters import Mark
 from boosters_eval.runners.result import SplitFacts
 from boosters_eval.stats.sequential import detectable_with
@@ -247,5 +246,5 @@ def test_variants_have_their_full_names():
 
 def test_every_rendering_shows_the_answer():
     report = build_tables(ResultCollection(scores({"xgboost": -0.1}, 0.001)))
-    assert "## toy/gbdt (5 seeds)\n\nxgboost is best: RMSE 19.9 % lower" in render_markdown(report)
-    assert '"answer":"xgboost is best' in render_json(report).replace('": "', '":"')
+    assert "## toy/gbdt (5 seeds)\n\nxgboost is best: RMSE 19.9 % lower" in report.to_markdown()
+    assert "<p>xgboost is best: RMSE 19.9\u00a0% lower" in report._repr_html_()

@@ -9,7 +9,6 @@ import pytest
 import factories
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_csv, render_fragment, render_markdown, render_page
 
 VERSIONS = {"boosters": "0.1.0", "boosters==0.0.9": "0.0.9", "head": "0.2.0", "boosters@0.3.0": "0.3.0"}
 
@@ -42,9 +41,9 @@ def test_without_a_build_there_is_no_version_column(run):
 
 def test_every_rendering_shows_the_versions(run):
     report = build_tables(run)
-    assert "| boosters==0.0.9 | 0.0.9   |" in render_markdown(report)
-    assert '<th scope="row">head</th><td>0.2.0</td>' in render_fragment(report)
-    rows = list(csv.DictReader(io.StringIO(render_csv(report))))
+    assert "| boosters==0.0.9 | 0.0.9   |" in report.to_markdown()
+    assert '<th scope="row">head</th><td>0.2.0</td>' in report._repr_html_()
+    rows = list(csv.DictReader(io.StringIO(report.to_csv())))
     assert {row["library"]: row["version"] for row in rows} == VERSIONS
 
 
@@ -73,6 +72,6 @@ def test_the_command_that_reproduces_a_run_names_the_builds(run):
 
 
 def test_each_build_has_a_marker_of_its_own_on_the_page(run):
-    page = render_page(build_document(run))
+    page = build_document(run).to_html()
     assert all(f"{name}: " in page for name in VERSIONS)
     assert all(f'class="s{number}' in page or f"s{number} " in page for number in range(1, 5))

@@ -2,14 +2,12 @@
 
 import re
 
-from boosters_eval.reports.html.sections import further
-
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables import cells as module
 from boosters_eval.programs.benchmark.tables.cells import cells
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page, render_report
-from boosters_eval.reports.document import Code, Details, Paragraph, PlainTable
+from boosters_eval.reports.document import Code, Details, Document, Paragraph, PlainTable
+from boosters_eval.reports.html.page import render_page
 
 
 def test_a_fold_has_the_cells_of_a_library_in_a_config_with_their_splits_times_and_parameters(sample):
@@ -51,14 +49,15 @@ def test_more_cells_than_a_page_should_hold_are_left_out_with_a_sentence(sample,
 
 def test_cells_are_on_the_page_alone(sample):
     document = build_document(sample)
-    assert 'id="cells"' in render_page(document)
-    assert "## Cells" not in render_report(document)
-    assert not any(section.anchor == "cells" for section in document.sections)
+    assert 'id="cells"' in document.to_html()
+    assert "## Cells" not in document.to_markdown()
 
 
 def test_a_page_of_1215_cells_is_a_few_megabytes(crowd):
     found = crowd(27, seeds=9)
     assert len(found.results) + len(found.errors) == 1215
-    section = further(cells(found.document()))  # the rest of the page depends on the tables alone
+    section = render_page(
+        Document("t", sections=(cells(found.document()),))
+    )  # the rest of the page depends on the tables alone
     assert len(section.encode()) < 2e6
     assert len(re.findall(r"<tr><td>\d+</td>", section)) == 1215

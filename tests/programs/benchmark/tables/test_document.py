@@ -10,10 +10,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 
 import factories
-from boosters_eval import reports
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.programs.benchmark import tables
@@ -22,7 +20,6 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.programs.benchmark.tables.generate import generate_report, render_files, report_schema
-from boosters_eval.reports import render_fragment
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import SplitFacts
 
@@ -34,13 +31,13 @@ NOW = datetime(2025, 12, 27, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize("report_type", TYPES)
 def test_markdown_is_as_the_golden_file_says(report_type, sample, timed, recorded, golden):
     results = recorded(timed if report_type == "performance" else sample)
-    golden(f"{report_type}-report.md", render_report(build_document(results, report_type, now=NOW)))
+    golden(f"{report_type}-report.md", build_document(results, report_type, now=NOW).to_markdown())
 
 
 def test_json_and_html_are_as_the_golden_files_say(sample, recorded, golden):
     document = build_document(recorded(sample), "comparison", now=NOW)
     golden("comparison-report.json", document.model_dump_json(indent=1) + "\n")
-    golden("comparison-report.html", reports.render_page(document))
+    golden("comparison-report.html", document.to_html())
 
 
 def without_prose(node):
@@ -202,7 +199,7 @@ def test_the_level_and_the_rule_of_the_run_are_used_and_told(sample):
     assert "Seeds were added at up to 4 looks, each at alpha = 0.0125; all pairs are decided." in document.notes
     assert build_document(run, alpha=0.1).alpha == 0.1
     assert run.to_markdown() == run.to_markdown(alpha=0.0125) != run.to_markdown(alpha=1e-9)
-    assert run._repr_html_() == render_fragment(build_tables(run, alpha=0.0125))
+    assert run._repr_html_() == build_tables(run, alpha=0.0125)._repr_html_()
     strict = ResultCollection(sample.filter(dataset="breast_cancer").results, metadata=RunMetadata(alpha=1e-9))
     assert strict.best("logloss")["best"].tolist() == ["tie"]
     assert strict.best("logloss", 0.05)["best"].tolist() == ["xgboost"]
@@ -224,20 +221,20 @@ def test_a_number_that_is_not_finite_is_null_in_json_and_left_out_of_pictures(sa
 
 def test_a_code_fence_in_a_traceback_cannot_end_the_block(sample):
     error = sample.errors[0].model_copy(update={"traceback": "```\n# not a heading\n````"})
-    text = render_report(build_document(ResultCollection(sample.results, [error])))
+    text = build_document(ResultCollection(sample.results, [error])).to_markdown()
     assert "`````text\n```\n# not a heading\n````" in text
 
 
 def test_a_report_of_errors_alone_says_that_nothing_finished(sample):
-    text = render_report(build_document(ResultCollection(errors=sample.errors)))
+    text = build_document(ResultCollection(errors=sample.errors)).to_markdown()
     assert "Timeout" in text
     assert "## Reproducing" not in text
 
 
 def test_an_empty_collection_is_a_valid_report():
     document = build_document(ResultCollection())
-    assert "No cell finished." in render_report(document)
-    assert "No cell finished." in reports.render_page(document)
+    assert "No cell finished." in document.to_markdown()
+    assert "No cell finished." in document.to_html()
 
 
 @pytest.mark.parametrize(
@@ -321,6 +318,6 @@ def test_windows_of_time_are_called_so_and_grow():
     ]
     document = build_document(ResultCollection(found))
     assert ("Seeds x windows", "1 x 3") in [(fact.label, fact.value) for fact in document.facts]
-    table = next(section for section in document.sections if section.anchor == "benchmarks").blocks[-1]
+    table = next(section for section in document.document().sections if section.anchor == "benchmarks").blocks[-1]
     assert "Train rows (first window)" in table.headings
     assert "Variant" not in table.headings

@@ -8,9 +8,8 @@ import factories
 from boosters_eval.programs.benchmark.records import RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.programs.benchmark.tables.headline import headline, standings
-from boosters_eval.reports import render_page, render_report
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm")
 NOISE = (0.0, 0.0004, -0.0003, 0.0002, -0.0005)
@@ -71,12 +70,12 @@ def test_the_answer_on_a_single_benchmark_is_that_of_its_table():
     assert document.headline == (document.tables[0].answer,)
     assert document.headline[0].startswith("boosters is best: ")
     assert document.leaderboard is None
-    assert render_page(document).count(document.headline[0].replace(" %", "\u00a0%")) == 1
+    assert document.to_html().count(document.headline[0].replace(" %", "\u00a0%")) == 1
 
 
 def test_an_option_in_an_answer_is_code_on_the_page():
     document = build_document(run(SAME, suite="compare")).model_copy(update={"headline": ("Try `--seeds 9`, <b>.",)})
-    assert '<p class="headline">Try <code>--seeds 9</code>, &lt;b&gt;.</p>' in render_page(document)
+    assert '<p class="headline">Try <code>--seeds 9</code>, &lt;b&gt;.</p>' in document.to_html()
 
 
 def test_failures_absences_and_missing_cells_are_part_of_the_headline():
@@ -162,7 +161,7 @@ def test_the_leaderboard_counts_every_benchmark_once_for_each_library():
     assert all(sum(row[:-1]) == 3 for name, row in counts.items() if name != "catboost")
 
 
-@pytest.mark.parametrize("render", [render_page, render_report])
+@pytest.mark.parametrize("render", [BenchmarkDocument.to_html, BenchmarkDocument.to_markdown])
 def test_headline_and_leaderboard_are_in_the_page_and_in_markdown(render):
     text = render(build_document(run(CLEAR, CLEAR)))
     assert "boosters is best on 2 of 2 benchmarks." in text

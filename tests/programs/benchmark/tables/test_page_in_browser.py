@@ -10,7 +10,6 @@ import pytest
 from boosters_eval.core.text import csv_cell
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page
 from browser import contrast, faults
 
 LONG = ("growth_strategy=leafwise,max_depth=unlimited", "growth_strategy=depthwise,max_depth=6")
@@ -35,7 +34,7 @@ def files(sample, timed, hostile, ablation, crowd, tmp_path_factory):
         "variants": crowd(1, variants=LONG, name="a_file_of_a_user_with_a_rather_long_name_{}", seeds=3),
         "formulas": ResultCollection(formulas).filter(config="california/gbdt"),
     }.items():
-        (folder / f"{name}.html").write_text(render_page(build_document(collection, "comparison")), encoding="utf-8")
+        (folder / f"{name}.html").write_text(build_document(collection, "comparison").to_html(), encoding="utf-8")
     return folder
 
 
@@ -168,7 +167,7 @@ def test_the_keyboard_sorts_too(visit):
 def test_missing_values_are_sorted_last_both_ways(open_page, tmp_path, sample):
     lone = ResultCollection(sample.results, [sample.errors[0].model_copy(update={"library": "aaa"})])
     path = tmp_path / "page.html"
-    path.write_text(render_page(build_document(lone, "quality")), encoding="utf-8")
+    path.write_text(build_document(lone, "quality").to_html(), encoding="utf-8")
     seen = open_page(path)
     card = "#results .card[data-search^='breast']"
     button = seen.page.locator(f"{card} th", has_text="Log loss").get_by_role("button")

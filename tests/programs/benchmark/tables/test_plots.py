@@ -9,7 +9,6 @@ import pytest
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page
 
 
 @pytest.mark.parametrize("kind", ["strips", "forest", "pareto"])
@@ -39,7 +38,7 @@ def test_a_plot_has_the_same_texts_in_a_pdf(timed, kind, tmp_path):
 
 
 def test_the_charts_are_those_of_the_page(timed):
-    page = render_page(build_document(timed, "comparison"))
+    page = build_document(timed, "comparison").to_html()
     for figure in (*timed.plot("strips").figures, *timed.plot("forest").figures, *timed.plot("pareto").figures):
         assert figure.svg() in page
 

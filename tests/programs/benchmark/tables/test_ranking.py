@@ -1,13 +1,11 @@
 """Ranks over data sets: what is ranked together, and what the picture says."""
 
 import pytest
-from boosters_eval.reports.full_markdown import render_report
 
 import factories
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm")
 
@@ -48,8 +46,8 @@ def test_few_data_sets_are_descriptive_only_and_say_so():
     (ranking,) = document.rankings
     assert ranking.groups == ()
     assert all(pair.p is None for pair in ranking.pairs)
-    assert "n too small" in render_report(document)
-    assert "descriptive only" in render_page(document)
+    assert "n too small" in document.to_markdown()
+    assert "descriptive only" in document.to_html()
 
 
 def test_boosters_on_the_same_data_are_ranked_apart():
@@ -60,7 +58,7 @@ def test_boosters_on_the_same_data_are_ranked_apart():
 def test_data_sets_that_a_library_lacks_are_left_out_by_name():
     document = build_document(collection(8, skip={(2, "xgboost")}))
     assert document.rankings[0].left_out == ("d2",)
-    assert "no split there has a result of every library: d2." in render_report(document)
+    assert "no split there has a result of every library: d2." in document.to_markdown()
 
 
 def test_a_library_that_fails_on_hard_splits_gains_nothing_by_it():
@@ -75,7 +73,7 @@ def test_a_library_that_fails_on_hard_splits_gains_nothing_by_it():
     document = build_document(ResultCollection(results))
     (ranking,) = document.rankings
     assert ranking.ranks == (("good", 1.0), ("fails", 2.0))
-    assert "by the splits that every library has: d0 (3 of 5), d1 (3 of 5)," in render_report(document)
+    assert "by the splits that every library has: d0 (3 of 5), d1 (3 of 5)," in document.to_markdown()
     (table, *_) = build_tables(ResultCollection(results), require_significance=False).tables
     assert [(row.label, row.cells[0].best) for row in table.rows] == [("fails", False), ("good", True)]
     best = ResultCollection(results).best("rmse").iloc[0]
@@ -109,6 +107,6 @@ def test_what_cannot_be_ranked_is_not(case):
 
 
 def test_the_picture_names_every_rank():
-    page = render_page(build_document(collection(10)))
+    page = build_document(collection(10)).to_html()
     assert "Average ranks of gbdt: boosters 1.00; xgboost 2.50; lightgbm 2.50." in page
     assert page.count('class="clique"') == 1

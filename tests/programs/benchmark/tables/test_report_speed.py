@@ -6,12 +6,11 @@ import sys
 
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.reports import render_page
 
 _CODE = """
 import json, resource, sys, time
 from rich.console import Console
-from boosters_eval import reports
+from boosters_eval.reports.terminal import print_document
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.generate import render_files
 from boosters_eval.programs.benchmark.results import ResultCollection
@@ -19,9 +18,9 @@ collection = ResultCollection.load_partial(sys.argv[1])
 start = time.process_time()
 render_files(collection, "comparison", formats=("md", "json", "html"))
 report = build_tables(collection, times=False)
-for render in (reports.render_markdown, reports.render_csv, reports.render_json, reports.render_fragment):
-    render(report)
-reports.print_report(report, Console(file=open(sys.argv[2], "w"), width=160))
+for render in (report.to_markdown, report.to_csv, report._repr_html_):
+    render()
+print_document(report.document(), Console(file=open(sys.argv[2], "w"), width=160))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([time.process_time() - start, peak, len(collection)]))
 """
@@ -42,4 +41,4 @@ def test_a_page_as_large_as_the_full_suite_stays_under_two_megabytes(many_seeds)
     seeds = {42 + 1337 * i for i in range(5)}
     some = ResultCollection([result for result in many_seeds.results if result.seed in seeds])
     assert len({result.config_name for result in some.results}) == 40
-    assert len(render_page(build_document(some, "comparison")).encode()) < 2_000_000
+    assert len(build_document(some, "comparison").to_html().encode()) < 2_000_000

@@ -11,12 +11,13 @@ import factories
 from boosters_eval.programs.benchmark.records import RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
+from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.reports.terminal import print_document
 
 
 def printed(report, width=160):
     console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    print_report(report, console)
+    print_document(report.document(), console)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 
 
@@ -30,10 +31,9 @@ def cell(report, table, library, metric):
 def test_every_rendering_is_as_the_golden_file_says(name, request, golden):
     report = build_tables(request.getfixturevalue(name))
     golden(f"{name}.terminal.txt", printed(report))
-    golden(f"{name}.md", render_markdown(report))
-    golden(f"{name}.csv", render_csv(report))
-    golden(f"{name}.json", render_json(report))
-    golden(f"{name}.fragment.html", render_fragment(report) + "\n")
+    golden(f"{name}.md", report.to_markdown())
+    golden(f"{name}.csv", report.to_csv())
+    golden(f"{name}.fragment.html", report._repr_html_() + "\n")
 
 
 def test_a_significant_winner_is_best_and_a_tie_is_not(sample):
@@ -108,7 +108,7 @@ def test_a_value_that_is_not_finite_is_said_and_never_best():
     (table,) = report.tables
     assert table.rows[0].cells[0].text == "not finite"
     assert not any(row.cells[0].best for row in table.rows)
-    assert '"mean": null' in render_json(report)
+    assert '"mean": null' in build_document(ResultCollection(results)).to_json()
 
 
 def test_failed_cells_are_counted_and_a_library_that_always_failed_is_still_a_row(sample):
@@ -124,11 +124,11 @@ def test_failed_cells_are_counted_and_a_library_that_always_failed_is_still_a_ro
 def test_a_run_with_nothing_but_errors_still_has_a_table(sample):
     report = build_tables(ResultCollection(errors=sample.errors))
     assert report.tables[0].columns == ()
-    assert "2 of 2 cells failed" in render_markdown(report)
+    assert "2 of 2 cells failed" in report.to_markdown()
 
 
 def test_no_results_are_said():
-    assert render_markdown(build_tables(ResultCollection())) == "No results.\n"
+    assert build_tables(ResultCollection()).to_markdown() == "No results.\n"
 
 
 def test_an_incomplete_run_is_said(sample):
@@ -190,7 +190,7 @@ def test_an_interval_ends_at_the_upper_end_too():
 
 
 def test_run_times_have_the_digits_that_the_table_shows(sample):
-    text = render_markdown(build_tables(sample))
+    text = build_tables(sample).to_markdown()
     assert "- boosters: avg 0.4200 ± 0.0041 s, total 2.100 s\n" in text
 
 
@@ -232,7 +232,7 @@ def test_a_cell_without_a_usable_number_says_why(sample):
     assert statuses["boosters"] == ["ok"] * 5
     assert statuses["xgboost"] == ["error", "ok", "missing", "ok", "ok"]
     assert statuses["lightgbm"] == ["ok", "ok", "ok", "missing", "ok"]
-    assert "| not finite (error) | 0.3000 | missing " in render_markdown(report)
+    assert "| not finite (error) | 0.3000 | missing " in report.to_markdown()
 
 
 def test_unequal_trees_are_told(sample):
@@ -268,18 +268,18 @@ def test_the_interval_of_a_mean_carries_the_correction_for_shared_data(sample):
 
 
 def test_markdown_of_hostile_names_keeps_its_shape(hostile):
-    tokens = MarkdownIt("commonmark").enable("table").parse(render_markdown(build_tables(hostile)))
+    tokens = MarkdownIt("commonmark").enable("table").parse(build_tables(hostile).to_markdown())
     rows = [token for token in tokens if token.type == "tr_open"]
     cells = [token for token in tokens if token.type in ("td_open", "th_open")]
     assert len(rows) == 3
     assert len(cells) == 3 * 5
-    html = MarkdownIt("commonmark").enable("table").render(render_markdown(build_tables(hostile)))
+    html = MarkdownIt("commonmark").enable("table").render(build_tables(hostile).to_markdown())
     assert "<script" not in html
 
 
 def test_a_terminal_shows_bold_instead_of_asterisks(sample):
     console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system="standard")
-    print_report(build_tables(sample), console)
+    print_document(build_tables(sample).document(), console)
     text = console.file.getvalue()
     assert "**" not in text
     assert "\x1b[1;32m0.09800 ± 0.00092" in text
@@ -295,7 +295,7 @@ def test_control_characters_never_reach_the_terminal(hostile, sample):
 
 
 def test_a_collection_renders_itself(sample):
-    assert sample.to_markdown() == render_markdown(build_tables(sample))
+    assert sample.to_markdown() == build_tables(sample).to_markdown()
     assert "**0.4518" in sample.to_markdown(require_significance=False)
     assert "**0." not in sample.to_markdown(highlight_best=False)
-    assert sample._repr_html_() == render_fragment(build_tables(sample))
+    assert sample._repr_html_() == build_tables(sample)._repr_html_()
