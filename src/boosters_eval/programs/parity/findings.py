@@ -6,6 +6,7 @@ import json
 import shlex
 from collections import Counter
 from functools import lru_cache
+from itertools import product
 from math import inf, isfinite
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
@@ -269,14 +270,12 @@ def _filled(
 ) -> list[ParityRow]:
     """A row for every place: what was not run is shown as such."""
     known = {row.backend: row for row in (*left_out.values(), *rows.values())}
-    filled = []
-    for method in methods:
-        for backend in method.backends:
-            for size in method.sizes:
-                for threads in method.threads:
-                    place = Place(method.name, backend, *size, threads)
-                    filled.append(rows.get(place) or _missing(place, known.get(backend), left_out.get(place)))
-    return filled
+    places = (
+        Place(method.name, backend, *size, threads)
+        for method in methods
+        for backend, size, threads in product(method.backends, method.sizes, method.threads)
+    )
+    return [rows.get(place) or _missing(place, known.get(place.backend), left_out.get(place)) for place in places]
 
 
 def _missing(place: Place, like: ParityRow | None, older: ParityRow | None) -> ParityRow:

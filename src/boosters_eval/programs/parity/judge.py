@@ -45,6 +45,10 @@ _JUDGED = (
     *("binding_verdict", "binding_max_abs", "verdict", "divergence", "tolerance", "max_abs", "relative_rmse"),
     *("rows_off", "message", "oracle", "divergence_metric", "convention"),
 )
+_MEASURED = {
+    *("reported_ms", "timing_statistic", "n_runs", "total_runs", "stop_reason", "samples_ns"),
+    *("threads_observed", "repeatable", "prediction"),
+}
 _PRINTED = 300  # characters of what a process printed before it ended
 
 
@@ -130,41 +134,40 @@ class Judge:
         return make_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
 
     def _judge(self, spec: BindingSpec, backend: str, digest: str) -> dict[str, Any]:
-        prediction = load_array(self.root / "arrays", digest)
-        marked = self._marked(spec)
-        return {
-            **self._against_canonical(spec, backend, prediction, marked),
-            **self._against_oracle(spec, backend, prediction, marked),
-        }
+        prediction, marked = load_array(self.root / "arrays", digest), self._marked(spec)
+        method, convention = spec.method, spec.method.convention(backend)
+        rules = {"marked_rows": marked is not None, "jumps": bool(method.jumps), "convention": convention}
+        judged: dict[str, Any] = {}
+        if _is_own(backend) or backend == method.canonical:
+            judged |= self._against_canonical(spec, prediction, marked, rules)
+        return judged | self._against_oracle(spec, prediction, marked, rules)
 
     def _against_canonical(
-        self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64], marked: NDArray[np.bool_] | None
+        self,
+        spec: BindingSpec,
+        prediction: NDArray[np.float64],
+        marked: NDArray[np.bool_] | None,
+        rules: dict[str, Any],
     ) -> dict[str, Any]:
         """Gate 1, for the project's own bindings: the largest absolute difference, unless a convention explains it."""
         method, limit = spec.method, spec.method.binding_tolerance
-        if not _is_own(backend) and backend != method.canonical:
-            return {}
         known = self._reference("canonical", spec)
         if isinstance(known, str):
             return {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": known}
         metric: DifferenceMetric = "jaccard" if method.metric == "jaccard" else "max_abs"
         found = measure_difference(known.array, prediction, metric, limit, marked)
-        word = decide_verdict(
-            found,
-            "max_abs",
-            limit,
-            marked_rows=marked is not None,
-            jumps=bool(method.jumps),
-            convention=method.convention(backend),
-            band_metric=method.metric,
-        )
+        word = decide_verdict(found, "max_abs", limit, band_metric=method.metric, **rules)
         return {"binding_verdict": word, "binding_max_abs": found.max_abs}
 
     def _against_oracle(
-        self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64], marked: NDArray[np.bool_] | None
+        self,
+        spec: BindingSpec,
+        prediction: NDArray[np.float64],
+        marked: NDArray[np.bool_] | None,
+        rules: dict[str, Any],
     ) -> dict[str, Any]:
         """Gate 2, for everybody: the method's own metric and tolerance."""
-        method = spec.method
+        method, convention = spec.method, rules["convention"]
         if method.oracle is None:
             return {"verdict": ParityVerdict.NO_ORACLE}
         known = self._reference("oracle", spec)
@@ -172,16 +175,7 @@ class Judge:
             wanted = f"No reference of {method.oracle.backend} {method.oracle.version}: run it with one thread."
             return {"verdict": ParityVerdict.ORACLE_MISSING, "message": known or wanted}
         found = measure_difference(known.array, prediction, method.metric, method.tolerance, marked)
-        convention = method.convention(backend)
-        word = decide_verdict(
-            found,
-            method.metric,
-            method.tolerance,
-            marked_rows=marked is not None,
-            jumps=bool(method.jumps),
-            convention=convention,
-            stochastic=bool(method.stochastic),
-        )
+        word = decide_verdict(found, method.metric, method.tolerance, stochastic=bool(method.stochastic), **rules)
         explained = {
             ParityVerdict.CONVENTION: convention.sentence if convention else "",
             ParityVerdict.BOUNDARY: method.jumps,
@@ -278,20 +272,11 @@ def _host(run: Run, outcome: Outcome | Failure | None) -> str:
 
 def _times(outcome: BindingOutcome) -> dict[str, Any]:
     """What a row tells of a cell that finished, whatever it is judged to be."""
-    phases = {f"{name}_ms": median(times) / 1e6 for name, times in outcome.phases_ns.items() if times}
     return {
-        **phases,
-        "reported_ms": outcome.reported_ms,
+        **{f"{name}_ms": median(times) / 1e6 for name, times in outcome.phases_ns.items() if times},
+        **outcome.model_dump(include=_MEASURED),
         "median_ms": outcome.reported_ms,
-        "timing_statistic": outcome.timing_statistic,
         "timing_schema": outcome.protocol,
-        "n_runs": outcome.n_runs,
-        "total_runs": outcome.total_runs,
-        "stop_reason": outcome.stop_reason,
-        "samples_ns": outcome.samples_ns,
-        "threads_observed": outcome.threads_observed,
-        "repeatable": outcome.repeatable,
-        "prediction": outcome.prediction,
         "versions_json": json.dumps(outcome.versions),
     }
 
