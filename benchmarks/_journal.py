@@ -37,7 +37,7 @@ def write(home: Path) -> None:
 
 def read(home: Path) -> None:
     from boosters_eval import load_run
-    from boosters_eval.programs.benchmark import running  # noqa: F401 (imported before the clock starts)
+    from boosters_eval.programs.benchmark import runs  # noqa: F401 (imported before the clock starts)
 
     start = time.perf_counter()
     collection = load_run("last", home)

@@ -222,7 +222,7 @@ def test_all_kinds_of_this_package_are_entry_points():
 def test_run_that_its_program_cannot_read_is_refused_before_anything_is_sent(noting, tmp_path):
     prepared = prepare_tiny(tiny_config("none"))
     spec = prepared.plan.specs[0]
-    from boosters_eval.programs.benchmark.protocol import Protocol
+    from boosters_eval.programs.benchmark.paper_protocol import Protocol
 
     plan = Plan.of("tiny", [spec.replace(protocol=Protocol())], prepared.plan.refs)
     execute(plan, shared_pool(), locate=prepared.inputs)

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.distributions import distributions_in, find_distribution, normalized
-from boosters_eval.engine.cell import Build
+from boosters_eval.core.files import compute_digest
+from boosters_eval.engine.cell import Build, Target
+from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,19 +23,9 @@ if TYPE_CHECKING:
 
     from boosters_eval.runners.base import Runner
 
+
 # They describe, measure and check a fit, or find the library: none of it is what an adapter does.
-_NO_ADAPTER = frozenset(
-    {
-        "config.py",
-        "conformance.py",
-        "document.py",
-        "installed.py",
-        "measure.py",
-        "result.py",
-        "targets.py",
-        "warmup.py",
-    }
-)
+_NO_ADAPTER = ("config.py", "conformance.py", "document.py", "installed.py", "measure.py", "result.py")
 # What finds the code of an editable installation: it contains the path of the checkout.
 _LOADER = re.compile(r"__editable__.*|_.*_editable(_loader)?\.py")
 _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")
@@ -65,7 +57,7 @@ def digest_in(runner: type[Runner], folder: str) -> str:
 
 def _digest(entries: Iterable[tuple[str, str]]) -> str:
     lines = sorted(f"{name} {content}" for name, content in entries)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    return compute_digest("\n".join(lines), 16)
 
 
 def _counts(name: str) -> bool:
@@ -130,14 +122,10 @@ def _is_shadowed(package: str, root: str) -> bool:
     if spec is None or spec.origin is None:
         return False
     folder = Path(spec.origin).parent
-    return not _is_same(folder.parent if spec.submodule_search_locations else folder, Path(root))
-
-
-def _is_same(folder: Path, other: Path) -> bool:
     try:
-        return folder.samefile(other)
+        return not (folder.parent if spec.submodule_search_locations else folder).samefile(root)
     except OSError:
-        return False
+        return True
 
 
 def _hashed_tree(package: str) -> Iterator[tuple[str, str]]:
@@ -162,3 +150,14 @@ def _hash(path: Path) -> str:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").digest()
     return base64.urlsafe_b64encode(found).rstrip(b"=").decode()
+
+
+def target_of(runner: type[Runner]) -> Target:
+    """The library or build that an adapter stands for."""
+    return Target(name=runner.name, build=installed_build(runner), installation=runner.installation)
+
+
+def runner_for(target: Target) -> type[Runner]:
+    """The adapter of a target; of a build, the one that uses its files."""
+    runner = RUNNERS[target.library]
+    return runner if target.installation is None else runner.at(target.name, target.installation)

@@ -13,14 +13,14 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, hold_out_rows
 from boosters_eval.engine.clock import Clock, adaptive_v1, fixed, taken
+from boosters_eval.engine.lane import message_of
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.devices import cannot_run
-from boosters_eval.runners.parameters import Profile
+from boosters_eval.runners.parameters import Device, Profile
 from boosters_eval.runners.result import BenchmarkResult
-from boosters_eval.runners.warmup import fit_once, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +31,84 @@ if TYPE_CHECKING:
     from boosters_eval.engine.clock import AdaptiveTiming, FixedTiming, Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
     from boosters_eval.runners.config import BenchmarkConfig
+
+
+ROUNDS = 2
+_ROWS = 64
+_QUERIES = 8
+
+
+def fit_once(runner: type[Runner], translation: Translation, train: TrainData, x: NDArray[np.float32]) -> None:
+    """Build, fit and predict, and keep nothing of it."""
+    runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x)
+
+
+def warm_up(runner: type[Runner], translation: Translation, train: TrainData) -> tuple[str, ...]:
+    """Fit once on a few rows. An error is only a warning: if it was not due to the few rows, the fit will fail too.
+
+    On a device it is not: the first error tells what is wrong with it, those after it only that there was one.
+    """
+    try:
+        small = runner.translate(small_request(translation.request, stopping=train.valid is not None))
+        few = few_rows(train, translation.request.task)
+        fit_once(runner, small, few, few.x)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a Rust panic is no Exception
+        if translation.request.training.device is not Device.CPU:
+            raise
+        reason = f"{type(error).__name__}: {message_of(error)}"
+        return (f"the warm-up failed, so times and memory include the library's first use ({reason})",)
+    return ()
+
+
+def small_request(request: FitRequest, *, stopping: bool) -> FitRequest:
+    """The same task with few rounds, and without the limits that would leave a few rows unsplit or unsampled.
+
+    A library with its own defaults would train all of its rounds, so it is warmed up with mapped parameters as well.
+    """
+    training = request.training.replace(
+        n_estimators=ROUNDS,
+        min_samples_leaf=1,
+        min_child_weight=1e-3,
+        min_gain=0.0,
+        subsample=max(request.training.subsample, 0.5),
+        early_stopping_rounds=request.training.early_stopping_rounds if stopping else None,
+    )
+    return replace(request, training=training, profile=Profile.PARITY)
+
+
+def few_rows(data: TrainData, task: Task) -> TrainData:
+    """Rows that any library can train on if it can train on all of them."""
+    valid = None if data.valid is None else few_rows(data.valid, task)
+    return replace(data.take(_chosen(data, task)), valid=valid)
+
+
+def _chosen(data: TrainData, task: Task) -> NDArray[np.int64]:
+    """Rows with a weight, from all over the data; every class and unequal targets; whole queries' first rows."""
+    usable = np.arange(len(data.y))
+    if data.weights is not None and (data.weights > 0).any():
+        usable = np.flatnonzero(data.weights > 0)
+    y = data.y[usable]
+    parts: list[Any] = [_spread(len(usable), _ROWS), [y.argmin(), y.argmax()]]
+    if task.is_classification:
+        parts.append(np.unique(y, return_index=True)[1])
+    if data.groups is not None:
+        starts = np.flatnonzero(np.diff(data.groups[usable], prepend=data.groups[usable[0]] - 1))
+        ends = np.append(starts[1:], len(usable))
+        parts[0] = np.concatenate(
+            [np.arange(starts[i], min(ends[i], starts[i] + _ROWS // _QUERIES)) for i in _spread(len(starts), _QUERIES)]
+        )
+    rows: NDArray[np.int64] = usable[np.unique(np.concatenate(parts))]
+    if not (data.x[rows] != data.x[rows[0]]).any():  # CatBoost refuses data in which no column varies
+        other = np.flatnonzero((data.x != data.x[rows[0]]).any(axis=1))[:1]
+        rows = np.union1d(rows, other)
+    return rows
+
+
+def _spread(total: int, count: int) -> NDArray[np.int64]:
+    return np.linspace(0, total - 1, min(total, count)).astype(np.int64)
+
 
 _LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell
 
@@ -55,10 +133,6 @@ class Measurement:
     model: Any = None  # the one that predicted
 
 
-def _silent(phase: str) -> None:
-    """For callers that do not follow the phases."""
-
-
 def measure(
     runner: type[Runner],
     translation: Translation,
@@ -68,7 +142,7 @@ def measure(
     warmup: int = 0,
     predict_runs: int = 1,
     adaptive: bool = False,
-    phase: Callable[[str], None] = _silent,
+    phase: Callable[[str], None] = lambda _: None,
     clock: Clock = Clock(),  # noqa: B008 (frozen)
 ) -> Measurement:
     """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards.
@@ -87,11 +161,11 @@ def measure(
         dataset = builds.take(lambda: runner.build(translation, train))
         phase("fit")
         fits.take(lambda: runner.fit(translation, dataset))
-        return builds.last_ns + fits.last_ns
+        return builds.all_ns[-1] + fits.all_ns[-1]
 
     def predict_once(_: int) -> int:
         predicts.take(lambda: runner.predict(translation, fits.first, x_valid))
-        return predicts.last_ns
+        return predicts.all_ns[-1]
 
     def repeat(run: Callable[[int], int], count: int) -> AdaptiveTiming | FixedTiming:
         return adaptive_v1(run) if adaptive else fixed(run, count)
@@ -125,7 +199,6 @@ class _Runs:
         self.first: Any = None
 
     def take(self, work: Callable[[], Any]) -> Any:
-        """Run once more."""
         done = self._clock.time(work)
         if not self.samples:
             self.first = done.value
@@ -134,13 +207,7 @@ class _Runs:
 
     @property
     def all_ns(self) -> tuple[int, ...]:
-        """How long each run took."""
         return tuple(round(sample.wall * 1e9) for sample in self.samples)
-
-    @property
-    def last_ns(self) -> int:
-        """How long the latest run took."""
-        return self.all_ns[-1]
 
 
 def _shared(samples: Sequence[Sample], n_threads: int) -> float | None:

@@ -13,7 +13,7 @@ from boosters_eval.programs.baseline.commands import _recorded_only, grow_until_
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
-from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
+from boosters_eval.programs.benchmark.benchmarks import select_benchmarks
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.programs.benchmark.seeds import Growth, grow
 from boosters_eval.runners import RUNNERS
@@ -121,7 +121,7 @@ def test_check_runs_only_the_libraries_that_the_baseline_was_recorded_with(home)
 def test_of_libraries_that_cannot_be_used_only_recorded_ones_are_missed():
     """Those that the baseline does not have are not run, so nobody is told that they are absent."""
     baseline = make_baseline(run_of(3, 0.0))
-    found = suite_benchmarks("quick")
+    found = select_benchmarks("quick")
     absent = tuple(
         Exclusion(spec=found.configs[0].name, target=name, reason="not installed") for name in ("boosters", "xgboost")
     )

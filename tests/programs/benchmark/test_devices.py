@@ -11,8 +11,8 @@ from boosters_eval.engine.plan import Plan
 from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
-from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
-from boosters_eval.programs.benchmark.natives import canonical_native
+from boosters_eval.programs.benchmark.benchmarks import select_benchmarks
+from boosters_eval.programs.benchmark.paper_protocol import canonicalize_native
 from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
 from boosters_eval.programs.benchmark.tables.document import build_document
@@ -122,7 +122,7 @@ def test_suite_of_the_rfc_compares_the_cpu_with_a_device():
 
 
 def test_suite_of_devices_never_loses_its_half_because_of_the_libraries_named(home, no_device):
-    found = suite_benchmarks("ablation-device", ["sklearn"])
+    found = select_benchmarks("ablation-device", ["sklearn"])
     assert [config.variant for config in found.configs] == ["cpu", "gpu"]
     with pytest.raises(UnsupportedError, match="trains on CPUs only"):
         run_suite("ablation-device", 1, ["sklearn"])
@@ -182,5 +182,5 @@ def test_baseline_of_the_cpu_says_that_a_run_on_a_device_had_other_parameters():
 )
 def test_native_device_must_be_the_canonical_one_which_is_looked_for(library, native):
     with pytest.raises(ConfigError, match="must be given as the canonical 'device'"):
-        canonical_native(library, native)
-    assert canonical_native(library, dict.fromkeys(native, "CPU" if library == "catboost" else "cpu"))
+        canonicalize_native(library, native)
+    assert canonicalize_native(library, dict.fromkeys(native, "CPU" if library == "catboost" else "cpu"))

@@ -27,7 +27,7 @@ from boosters_eval.engine.clock import CpuUse
 from boosters_eval.engine.execute import jobs_for
 from boosters_eval.engine.limits import MEMORY_METHOD, ThreadWatch, assign_cpus, make_environment, resolve_threads
 from boosters_eval.programs.baseline.snapshot import make_baseline
-from boosters_eval.programs.benchmark.planning import timing_threads
+from boosters_eval.programs.benchmark.planning import count_timing_threads
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.runners import RUNNERS
@@ -118,10 +118,10 @@ def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
     assert resolve_threads(10_000) == cpus
     assert resolve_threads(1) == 1
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "1")
-    assert timing_threads() == 1
+    assert count_timing_threads() == 1
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
     with pytest.raises(ConfigError, match="BOOSTERS_EVAL_THREADS"):
-        timing_threads()
+        count_timing_threads()
 
 
 def test_thread_variable_that_is_no_count_is_refused_even_where_it_is_not_used(faulty, monkeypatch):

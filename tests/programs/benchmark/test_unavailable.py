@@ -13,7 +13,7 @@ from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
-from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
+from boosters_eval.programs.benchmark.benchmarks import select_benchmarks
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
@@ -127,5 +127,5 @@ def test_a_suite_lacks_a_library_only_where_it_is_listed(without_catboost):
         factories.config(name="a/gbdt", libraries=("sklearn", "catboost")),
         factories.config(name="b/gbdt", libraries=("sklearn",)),
     ]
-    found = suite_benchmarks(BenchmarkSuite("toy", configs))
+    found = select_benchmarks(BenchmarkSuite("toy", configs))
     assert [(item.spec, item.target) for item in found.unavailable] == [("a/gbdt", "catboost")]

@@ -21,7 +21,7 @@ from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import warm
 from boosters_eval.engine.processes import program_path
 from boosters_eval.metrics import METRICS, declare_metric
-from boosters_eval.programs.benchmark.usermetrics import from_registry, metric_names
+from boosters_eval.programs.benchmark.usermetrics import find_registered, metric_names
 
 RUNNER = """
 import numpy as np
@@ -217,8 +217,8 @@ def test_a_function_of_a_module_that_is_run_as_the_program_travels_by_the_module
     (package / "helper.py").write_text("VALUE = 0.5\n")
     (package / "program.py").write_text(
         "from .helper import VALUE\ndef half(p, y): return VALUE\nhalf.higher_is_better = True\n"
-        "from boosters_eval.programs.benchmark.usermetrics import from_registry, metric_names\n"
-        "metric = from_registry(metric_names([half])[0]) if __name__ == '__main__' else None\n"
+        "from boosters_eval.programs.benchmark.usermetrics import find_registered, metric_names\n"
+        "metric = find_registered(metric_names([half])[0]) if __name__ == '__main__' else None\n"
     )
     metric = runpy.run_module("my_package.program", run_name="__main__", alter_sys=True)["metric"]
     assert (metric.module, metric.file) == ("my_package.program", str(package / "program.py"))
@@ -242,9 +242,9 @@ def test_the_content_of_a_functions_file_is_part_of_the_plan(place):
     import my_metrics
 
     assert metric_names([my_metrics.half, "rmse"]) == ["half", "rmse"]
-    before = from_registry("half")
+    before = find_registered("half")
     assert (before.module, before.function) == ("my_metrics", None)
     file.write_text(file.read_text() + "# changed\n")
-    after = from_registry("half")
+    after = find_registered("half")
     assert before.digest != after.digest
     assert after.model_copy(update={"digest": before.digest}) == before

@@ -9,8 +9,8 @@ import pytest
 
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
+from boosters_eval.runners.measure import few_rows, small_request, warm_up
 from boosters_eval.runners.parameters import Profile, TrainingConfig
-from boosters_eval.runners.warmup import few_rows, small_request, warm_up
 from tiny import run_tiny, tiny_config
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
@@ -102,8 +102,8 @@ def test_an_interrupt_is_not_taken_for_a_failure():
 MEMORY = """
 import json, sys
 import numpy as np
-from boosters_eval.programs.benchmark.fit import _memory_of
-from boosters_eval.runners.warmup import fit_once, warm_up
+from boosters_eval.programs.benchmark.fit import _measure_memory
+from boosters_eval.runners.measure import fit_once, warm_up
 from boosters_eval.datasets import DATASETS
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
@@ -114,7 +114,7 @@ runner.load()
 table = DATASETS["california"].loader()
 data = TrainData(np.ascontiguousarray(table.x), np.asarray(table.y))
 translation = runner.translate(FitRequest(Task.REGRESSION, TrainingConfig(n_estimators=20)))
-need = _memory_of(runner, translation, data, data.x)
+need = _measure_memory(runner, translation, data, data.x)
 warm_up(runner, translation, data)
 first = start_peak()
 fit_once(runner, translation, data, data.x)

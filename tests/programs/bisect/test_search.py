@@ -21,8 +21,8 @@ from boosters_eval.programs.bisect.request import BisectRequest
 from boosters_eval.programs.bisect.search import make_bisector
 from boosters_eval.programs.bisect.versions import Candidate, list_candidates
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds.commits import build_commit, commits_between, kept_wheels
-from boosters_eval.runners.builds.install import PipResult, released_versions
+from boosters_eval.runners.builds.install import PipResult, list_versions
+from boosters_eval.runners.builds.sources import build_commit, list_commits, list_wheels
 from boosters_eval.runners.resolve import library_name
 
 BAD = 300.0  # what a bad version predicts too high
@@ -288,7 +288,7 @@ BUILD = f"{sys.executable} -c 'import backend; backend.build_wheel(\"{{wheels}}\
 def test_the_commit_that_made_it_worse_is_found_and_the_users_files_stay(toy, repository):
     (repository / "unsaved.txt").write_text("mine")
     before = git(repository, "status", "--porcelain")
-    commits = commits_between(repository, "HEAD~3..HEAD")
+    commits = list_commits(repository, "HEAD~3..HEAD")
     found = be.bisect(
         toy, folder=repository, commits="HEAD~3..HEAD", build_command=BUILD, dataset="diabetes", max_seeds=10
     )
@@ -325,7 +325,7 @@ def test_what_a_killed_build_left_is_removed_and_what_another_one_uses_stays(rep
 
 def test_asking_for_the_wheel_of_a_commit_counts_as_a_use(repository):
     build_commit(repository, "HEAD", BUILD)
-    (kept,) = kept_wheels()
+    (kept,) = list_wheels()
     os.utime(kept.folder, (0, 0))
     build_commit(repository, "HEAD", BUILD)
     assert kept.used > 0
@@ -347,7 +347,7 @@ def test_a_build_that_leaves_no_wheel_is_said(repository):
 )
 def test_commits_that_are_no_range_are_refused(repository, commits, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        commits_between(repository, commits)
+        list_commits(repository, commits)
 
 
 def test_a_good_commit_from_a_side_branch_is_followed_only_by_those_that_contain_it(repository):
@@ -356,14 +356,14 @@ def test_a_good_commit_from_a_side_branch_is_followed_only_by_those_that_contain
     git(repository, "commit", "-q", "--allow-empty", "-m", "On the side")
     git(repository, "checkout", "-q", "main")
     git(repository, "merge", "-q", "--no-ff", "-m", "Merged", "side")
-    assert [commit.subject for commit in commits_between(repository, "side..main")] == ["On the side", "Merged"]
+    assert [commit.subject for commit in list_commits(repository, "side..main")] == ["On the side", "Merged"]
 
 
 def test_what_a_shallow_clone_lacks_is_said(repository, tmp_path):
     git(repository, "tag", "good", "HEAD~2")
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
     with pytest.raises(ConfigError, match=r"no commit 'good', .* is shallow: 'git fetch --unshallow'"):
-        commits_between(tmp_path / "shallow", "good..HEAD")
+        list_commits(tmp_path / "shallow", "good..HEAD")
 
 
 def test_only_first_parents_are_searched(repository):
@@ -371,7 +371,7 @@ def test_only_first_parents_are_searched(repository):
     git(repository, "commit", "-q", "--allow-empty", "-m", "On the side")
     git(repository, "checkout", "-q", "main")
     git(repository, "merge", "-q", "--no-ff", "-m", "Merged", "side")
-    assert [commit.subject for commit in commits_between(repository, "HEAD~2..HEAD")] == [
+    assert [commit.subject for commit in list_commits(repository, "HEAD~2..HEAD")] == [
         "Change number 2",
         "Change number 3",
         "Merged",
@@ -417,7 +417,7 @@ def test_what_no_search_can_be_made_with_is_refused_before_anything_is_installed
 
 def test_releases_are_chosen_by_their_version_ends_included(monkeypatch):
     known = ["4.2.0", "4.3.0", "4.9.0", "4.10.0", "4.11.0"]
-    monkeypatch.setattr("boosters_eval.programs.bisect.versions.released_versions", lambda library: known)
+    monkeypatch.setattr("boosters_eval.programs.bisect.versions.list_versions", lambda library: known)
     found = list_candidates(asked(library="lightgbm", versions="4.3..4.10"))
     assert [candidate.name for candidate in found] == ["4.3.0", "4.9.0", "4.10.0"]
     with pytest.raises(ConfigError, match=r"at least two released versions .* pip finds 4\.2\.0 to 4\.11\.0"):
@@ -432,7 +432,7 @@ def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
         return PipResult(0, f"{words[-1]} (3.0.0)\nAvailable versions: {known[words[-1]]}\n")
 
     monkeypatch.setattr("boosters_eval.runners.builds.install.run_pip", pip)
-    assert released_versions("xgboost") == ["1.7.6", "2.1.0", "2.1.1", "3.0.0"]
+    assert list_versions("xgboost") == ["1.7.6", "2.1.0", "2.1.1", "3.0.0"]
     lost = PipResult(
         1, "WARNING: Retrying (Retry(total=4)) after connection broken\nERROR: No matching distribution found"
     )
@@ -440,7 +440,7 @@ def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
         "boosters_eval.runners.builds.install.run_pip", lambda *words: lost if words[-1] == "xgboost" else pip(*words)
     )
     with pytest.raises(BuildError, match="pip finds no versions of xgboost"):
-        released_versions("xgboost")
+        list_versions("xgboost")
 
 
 def test_wheels_of_one_version_are_told_apart_by_their_place(toy, tmp_path):

@@ -24,7 +24,7 @@ from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds import install as pip
-from boosters_eval.runners.builds.resolve import resolve_build, resolve_competitors
+from boosters_eval.runners.builds.install import resolve_build, resolve_competitors
 from boosters_eval.runners.builds.store import find_build, remove_build
 from boosters_eval.runners.measure import request_for
 from factories import config, suite

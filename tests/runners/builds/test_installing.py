@@ -17,15 +17,10 @@ from boosters_eval import BuildError, ConfigError, add_builds
 from boosters_eval.core.terms import listening
 from boosters_eval.runners.builds import install as installing
 from boosters_eval.runners.builds import install as pip
-from boosters_eval.runners.builds.install import (
-    BuildOrder,
-    install_order,
-    install_reference,
-    source_digest,
-    source_files,
-)
+from boosters_eval.runners.builds.install import BuildOrder, install_order, install_reference
 from boosters_eval.runners.builds.reference import parse_reference
-from boosters_eval.runners.builds.store import all_builds, damaged_folders, find_build, locked, remove_build
+from boosters_eval.runners.builds.sources import digest_files, digest_source
+from boosters_eval.runners.builds.store import find_build, find_damaged, lock_build, remove_build, scan_builds
 from boosters_eval.runners.installed import installed_build, library_digest
 from toys import code, write_runner, write_source, write_wheel
 
@@ -66,7 +61,7 @@ def test_who_waits_for_the_installation_of_another_says_so(shelf, tmp_path):
             install_order(order, home=tmp_path)
 
     worker = threading.Thread(target=wait)
-    with locked(order.build_id, tmp_path):
+    with lock_build(order.build_id, tmp_path):
         worker.start()
         assert waiting.wait(60)
         with pytest.raises(BuildError, match="is being installed, so it was not removed"):
@@ -98,7 +93,7 @@ def test_what_the_configuration_of_pip_adds_is_no_part_of_a_build(shelf, tmp_pat
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     with pytest.raises(BuildError, match=r"cannot be used: pip has installed helper as well, which its configuration"):
         install(shelf.old, tmp_path / "home")
-    assert all_builds(tmp_path / "home") == []
+    assert scan_builds(tmp_path / "home") == []
 
 
 def test_an_interrupted_pip_takes_along_what_it_has_started(tmp_path, monkeypatch):
@@ -141,7 +136,7 @@ def test_an_edited_build_is_noticed_and_installed_again(shelf):
     assert again.is_whole()
     record = (build.folder / "build.json").read_text()
     (build.folder / "build.json").write_text("{")
-    assert build.folder in damaged_folders(shelf.home)
+    assert build.folder in find_damaged(shelf.home)
     (build.folder / "build.json").write_text(record)
 
 
@@ -161,12 +156,12 @@ def test_an_interrupted_installation_leaves_nothing_that_counts(shelf, tmp_path)
     order = BuildOrder(runner, "commit", "abc", "toy@abc", interrupted)
     with pytest.raises(KeyboardInterrupt):
         install_order(order, home=tmp_path)
-    assert all_builds(tmp_path) == damaged_folders(tmp_path) == []
+    assert scan_builds(tmp_path) == find_damaged(tmp_path) == []
     left = tmp_path / "builds" / f".{order.build_id}-0123"  # of one that was killed
     left.mkdir()
-    assert damaged_folders(tmp_path) == [left]
+    assert find_damaged(tmp_path) == [left]
     remove_build(left)
-    assert damaged_folders(tmp_path) == []
+    assert find_damaged(tmp_path) == []
 
 
 def test_a_build_that_cannot_be_imported_is_one_sentence_that_offers_an_environment_of_its_own(tmp_path):
@@ -176,7 +171,7 @@ def test_a_build_that_cannot_be_imported_is_one_sentence_that_offers_an_environm
         install(text, tmp_path)
     assert "cannot be imported: ModuleNotFoundError: No module named 'a_module_that_nobody_has'." in str(caught.value)
     assert str(caught.value).endswith(f"boosters-eval builds add '{text}' --isolated")
-    assert all_builds(tmp_path) == damaged_folders(tmp_path) == []
+    assert scan_builds(tmp_path) == find_damaged(tmp_path) == []
 
 
 def test_a_wheel_of_another_python_says_what_pip_said_last(shelf, tmp_path):
@@ -238,7 +233,7 @@ def test_in_a_repository_the_neighbors_of_a_folder_count_but_not_what_is_ignored
     subprocess.run(["git", "-C", str(tmp_path), "add", "core.rs"], check=True)
 
     def now():
-        return source_digest(source_files(folder))
+        return digest_source(digest_files(folder))
 
     before = now()
     (tmp_path / "noise.log").write_text("ignored")
@@ -267,10 +262,10 @@ def test_neighbors_count_also_in_a_hook_and_where_git_is_missing_or_refuses(tmp_
         subprocess.run(["git", "init", "-q", str(repository)], check=True)
     subprocess.run(["git", "-C", str(root), "add", "-f", "core.rs"], check=True)
     monkeypatch.setenv(name, value)
-    before = source_files(folder)
+    before = digest_files(folder)
     (root / "core.rs").write_text("2")
-    assert source_files(folder) != before
-    assert source_files(folder)["."] == "python"
+    assert digest_files(folder) != before
+    assert digest_files(folder)["."] == "python"
 
 
 @pytest.mark.parametrize("repository", [False, True])
@@ -284,9 +279,9 @@ def test_what_a_link_leads_to_outside_the_source_counts(tmp_path, repository):
     (folder / "loop").symlink_to("loop")
     if repository:
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    before = source_files(folder)
+    before = digest_files(folder)
     (shared / "core.c").write_text("2")
-    changed = {name for name, content in source_files(folder).items() if before[name] != content}
+    changed = {name for name, content in digest_files(folder).items() if before[name] != content}
     assert changed == {"linked/core.c", "one.c/"}
 
 
@@ -298,13 +293,13 @@ def test_a_folder_that_is_edited_while_it_is_built_is_no_build(tmp_path):
     (folder / "backend.py").write_text(f"{backend}\nopen('toybooster/__init__.py', 'a').write('# edited')\n")
     with pytest.raises(BuildError, match=r"was changed while it was being built \(toybooster/__init__.py\)"):
         install(f"{library}@{folder}", tmp_path)
-    assert all_builds(tmp_path) == []
+    assert scan_builds(tmp_path) == []
 
 
 def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is_removed(shelf, tmp_path, monkeypatch):
     helper = write_wheel(tmp_path, "4.2", name="helper", package="helper")
-    monkeypatch.setattr(installing, "base_requirements", lambda: [str(helper)])
-    monkeypatch.setattr(installing, "import_fault", lambda *_: "")  # no numpy here: it would take a minute
+    monkeypatch.setattr(installing, "list_requirements", lambda: [str(helper)])
+    monkeypatch.setattr(installing, "find_import_fault", lambda *_: "")  # no numpy here: it would take a minute
     build = install(shelf.old, shelf.home, isolated=True)
     assert build.record.packages == {"helper": "4.2"}
     assert build.installation.isolated
@@ -317,7 +312,7 @@ def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is
 
 
 def test_the_dependencies_of_this_program_are_those_without_an_extra():
-    names = {re.match(r"[A-Za-z0-9-]+", text)[0].lower() for text in installing.base_requirements()}
+    names = {re.match(r"[A-Za-z0-9-]+", text)[0].lower() for text in installing.list_requirements()}
     assert {"numpy", "scipy", "pandas", "scikit-learn", "pydantic"} <= names
     assert not names & {"pytest", "xgboost-cpu", "lightgbm", "ruff"}
 

@@ -5,8 +5,7 @@ import pytest
 from boosters_eval import ConfigError, prepare_comparison, run_prepared
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds.install import released_versions, run_pip
-from boosters_eval.runners.builds.resolve import resolve_competitors
+from boosters_eval.runners.builds.install import list_versions, resolve_competitors, run_pip
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +39,6 @@ def test_the_version_that_is_installed_is_the_same_build(library, home):
 
 
 def test_released_versions_are_in_order_and_final():
-    found = released_versions("lightgbm")
+    found = list_versions("lightgbm")
     assert found.index("4.3.0") < found.index("4.5.0")
     assert not [version for version in found if "rc" in version]

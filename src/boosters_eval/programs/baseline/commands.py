@@ -20,12 +20,13 @@ from boosters_eval.programs.baseline.findings import CheckFindings
 from boosters_eval.programs.baseline.model import load_baseline, save_baseline
 from boosters_eval.programs.baseline.request import CheckRequest, Selection
 from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline, take_baseline
-from boosters_eval.programs.benchmark.benchmarks import benchmarks_of, competing
-from boosters_eval.programs.benchmark.compare import ComparisonFindings, announce, planned, prepare_suite
-from boosters_eval.programs.benchmark.planning import prepare, seed_count
+from boosters_eval.programs.benchmark.benchmarks import find_competitors, make_benchmarks
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, announce, describe_plan, prepare_suite
+from boosters_eval.programs.benchmark.planning import prepare
 from boosters_eval.programs.benchmark.request import SuiteRequest, Tolerant
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import load_run, run_prepared
+from boosters_eval.programs.benchmark.seeds import count_seeds
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.runners.builds.reference import label_of
 
@@ -57,7 +58,7 @@ def find_default_path(name: str = "baseline") -> Path:
 def count_wanted_seeds(seeds: int | str | None) -> int | None:
     """How many seeds the user asks for, here or in the environment; `auto` says so only with a plan."""
     asked = seeds is not None or os.environ.get("BOOSTERS_EVAL_SEEDS")
-    return seed_count(seeds, default=1) if asked and seeds != "auto" else None
+    return count_seeds(seeds, default=1) if asked and seeds != "auto" else None
 
 
 def plan_run(
@@ -77,8 +78,8 @@ def plan_run(
         )
     chosen = SUITES[usual] if request.suite is None else request.suite
     suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
-    libraries = competing(request.libraries, request.home)
-    benchmarks = benchmarks_of(suite, libraries, runners)
+    libraries = find_competitors(request.libraries, request.home)
+    benchmarks = make_benchmarks(suite, libraries, runners)
     if baseline is not None and recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
     if baseline is not None:
@@ -198,7 +199,7 @@ def record_baseline(request: RecordRequest) -> Findings:
         prepared, _ = plan_run(request)
         announce(prepared)
         if request.dry_run:
-            return planned(prepared)
+            return describe_plan(prepared)
         results = run_prepared(prepared)
     made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
     if not request.dry_run:
@@ -293,7 +294,7 @@ def check_baseline(request: CheckRequest) -> Findings:
     prepared = _prepare(request, before, name, recorded_only=True)
     announce(prepared.run)
     if request.dry_run:
-        return planned(prepared.run)
+        return describe_plan(prepared.run)
     results = run_prepared(prepared.run)
     return CheckFindings(prepared.judge(results), request, results)
 
@@ -307,7 +308,7 @@ def check_suite(request: QuickRequest | FullRequest) -> Findings:
     asked = SuiteRequest(**shared, suite=request.suite)
     prepared = prepare_suite(asked)
     announce(prepared)
-    return planned(prepared) if request.dry_run else UncheckedFindings(run_prepared(prepared), asked, path=path)
+    return describe_plan(prepared) if request.dry_run else UncheckedFindings(run_prepared(prepared), asked, path=path)
 
 
 @dataclass(frozen=True)

@@ -306,11 +306,11 @@ class CheckFindings(Findings):
         """The results, unless only the verdict is wanted."""
         if self.results is None or screen.quiet:
             return
-        from boosters_eval.programs.benchmark.compare import run_line  # noqa: PLC0415 (loads what runs)
+        from boosters_eval.programs.benchmark.compare import describe_run  # noqa: PLC0415 (loads what runs)
 
         _as_run(self.results).show(screen)
         if self.results.run_id:
-            screen.note(run_line(self.results))
+            screen.note(describe_run(self.results))
 
     def render(self, form: str) -> str:
         """The results: the verdict has files of its own."""

@@ -112,7 +112,8 @@ def check_against(
         declare_metric(name, higher_is_better=better)
     absent = absences(collection)
     tables = {name: list(rows.values()) for name, rows in group(collection).items()}
-    check_competitor(against, _competitors(tables, absent))
+    present = [row.name for rows in tables.values() for row in rows]
+    check_competitor(against, [*present, *(_absent_name(item) for items in absent.values() for item in items)])
     level = collection.metadata.level(alpha)
     unfair = collection.metadata.unfair_times
     found = [
@@ -154,7 +155,7 @@ class _Benchmark:
         ours = rows.get(self.against)
         if ours is None or not ours.results:
             # Also where the other one failed too: a benchmark that nobody finished was not passed.
-            why = self._why_none(ours, reasons.get(self.against, ""))
+            why = self._explain_absence(ours, reasons.get(self.against, ""), self.against)
             yield from (self._unanswered(name, why) for name in rows if name != self.against)
             if rows.keys() == {self.against}:
                 yield from (self._unanswered(name, why) for name in reasons)
@@ -164,22 +165,25 @@ class _Benchmark:
                 continue
             rival = rows.get(name)
             if rival is None or not rival.results:
-                yield self._unanswered(name, self._why_none(rival, reasons.get(name, ""), name))
+                yield self._unanswered(name, self._explain_absence(rival, reasons.get(name, ""), name))
             else:
                 yield from self._compared(ours, rival)
 
-    def _why_none(self, row: Contender | None, reason: str, name: str = "") -> str:
-        who = name or self.against
+    def _explain_absence(self, row: Contender | None, reason: str, name: str) -> str:
         if row is not None:
-            return f"every cell of {who} failed"
-        return f"{who} has no cells: {reason.rstrip('.')}" if reason else f"{who} has no cells"
+            return f"every cell of {name} failed"
+        return f"{name} has no cells: {reason.rstrip('.')}" if reason else f"{name} has no cells"
 
     def _unanswered(self, rival: str, why: str) -> RivalFinding:
         return RivalFinding(self.name, rival, "", "", missing=why)
 
     def _compared(self, ours: Contender, rival: Contender) -> Iterator[RivalFinding]:
         results = [*ours.results, *rival.results]
-        failed = ", ".join(_failures(row) for row in (ours, rival) if row.errors)
+        failed = ", ".join(
+            f"{len(row.errors)} of {len(row.errors) + len(row.results)} cells of {row.name} failed"
+            for row in (ours, rival)
+            if row.errors
+        )
         metric = next((result.primary_metric or next(iter(result.metrics), "") for result in results), "")
         known = find(metric)
         if known is None:
@@ -255,10 +259,6 @@ def _problems(collection: ResultCollection) -> Iterator[str]:
         yield f"{count_of(cells, 'cell')} of {library} finished only after failing"
 
 
-def _failures(row: Contender) -> str:
-    return f"{len(row.errors)} of {len(row.errors) + len(row.results)} cells of {row.name} failed"
-
-
 def _without_partner(ours: Contender, rival: Contender, metric: str) -> str:
     """Which of the two lacks values that the other one has; a split that only one could be scored on is no pass."""
     mine, theirs = ({r.repeat for r in row.results if value_of(r, metric) is not None} for row in (ours, rival))
@@ -270,8 +270,3 @@ def _without_partner(ours: Contender, rival: Contender, metric: str) -> str:
 
 def _absent_name(item: Absence) -> str:
     return clean(item.library if item.variant is None else f"{item.library} {item.variant}")
-
-
-def _competitors(tables: dict[str, list[Contender]], absent: dict[str, list[Absence]]) -> list[str]:
-    present = [row.name for rows in tables.values() for row in rows]
-    return [*present, *(_absent_name(item) for items in absent.values() for item in items)]

@@ -16,7 +16,7 @@ from boosters_eval.engine.plan import Exclusion
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.suites import resolve_suite
 from boosters_eval.runners import RUNNERS, FitRequest
-from boosters_eval.runners.builds.resolve import resolve_competitors
+from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds, parse_member
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 
@@ -28,61 +28,6 @@ if TYPE_CHECKING:
     from boosters_eval.runners.base import Runner
 
     Libraries = str | type[Runner] | Sequence[str | type[Runner]] | None  # None: all that there are
-    from collections.abc import Sequence
-
-
-def competitors(
-    configs: Sequence[BenchmarkConfig], only: Mapping[str, type[Runner]] | None
-) -> list[tuple[BenchmarkConfig, Sequence[str]]]:
-    """The libraries of each benchmark of a suite.
-
-    If some are named, they replace the suite's own, except where a benchmark was not made for them; a benchmark that
-    is left without any does not run.
-    """
-    if only is None:
-        return [(config, config.libraries) for config in configs]
-    named = [(config, [name for name, each in only.items() if _made_for(config, each)]) for config in configs]
-    return [pair for pair in named if pair[1]] or [(config, list(only)) for config in configs]
-
-
-def _made_for(config: BenchmarkConfig, runner: type[Runner]) -> bool:
-    if runner.name in config.libraries or runner.library() in config.libraries:
-        return True
-    if config.training.device is not Device.CPU:  # one that it cannot use is said, not left out
-        return True
-    data = config.dataset
-    request = FitRequest(
-        task=config.task,
-        training=config.training,
-        booster_type=config.booster_type,
-        profile=config.profile,
-        n_classes=data.n_classes,
-        quantiles=data.quantiles,
-    )
-    return runner.unsupported(request) is None
-
-
-def usable_libraries(
-    runners: Mapping[str, type[Runner]], *, required: bool = False
-) -> tuple[list[str], dict[str, str]]:
-    """The libraries that can be used, and for each of the others the reason why not."""
-    found = {name: runner.missing() for name, runner in runners.items()}
-    reasons = {name: reason for name, reason in found.items() if reason}
-    usable = [name for name in found if name not in reasons]
-    if reasons and (required or not usable):
-        name, reason = next(iter(reasons.items()))
-        raise MissingLibraryError(f"{name}: {reason}.")
-    return usable, reasons
-
-
-def unavailable_in(libraries: Mapping[str, Sequence[str]], reasons: Mapping[str, str]) -> tuple[Exclusion, ...]:
-    """Each library that a benchmark is missing, by the benchmark's name."""
-    return tuple(
-        Exclusion(spec=config, target=name, reason=reasons[name])
-        for config, names in libraries.items()
-        for name in names
-        if name in reasons
-    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +47,7 @@ class Benchmarks:
         return self.runners[name] if name in self.runners else RUNNERS[name]
 
 
-def comparison(
+def make_comparison(
     datasets: Any,
     libraries: Libraries = None,
     booster: BoosterType | str | Sequence[BoosterType | str] = "gbdt",
@@ -119,16 +64,15 @@ def comparison(
     home: Path | None = None,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    runners = competing(libraries, home)
-    usable, reasons = usable_libraries(dict(RUNNERS.items()) if runners is None else runners, required=False)
+    runners = find_competitors(libraries, home)
+    usable, reasons = _find_usable(dict(RUNNERS.items()) if runners is None else runners, required=False)
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else parse_member("task", task, Task)
     require("variants", variants, (Mapping, type(None)), "a dict of names and TrainingConfigs")
     require("training", training, (TrainingConfig, Mapping, type(None)), "a TrainingConfig")
-    rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
-        (None, training or TrainingConfig())
-    ]
+    rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()]
+    rows = rows or [(None, training or TrainingConfig())]
     configs = []
     items = given_datasets(datasets, target)
     if data is not None and not any(isinstance(item, GivenFrame) for item in items):
@@ -154,23 +98,23 @@ def comparison(
                         seeds=derive_seeds(repeats) if folds else (),
                         folds=folds,
                         variant=variant,
-                        profile=parse_profile(profile),
+                        profile=parse_member("profile", profile, Profile),
                         metrics=tuple(metrics),
                         split=split,
                     )
                 )
-    absent = unavailable_in({config.name: list(reasons) for config in configs}, reasons)
+    absent = [(config.name, list(reasons)) for config in configs]
     return Benchmarks(
         "compare",
         tuple(configs),
         tuple(notes),
-        unavailable=absent,
+        unavailable=_list_absent(absent, reasons),
         folded=folds is not None,
         runners=runners or {},
     )
 
 
-def suite_benchmarks(
+def select_benchmarks(
     suite: str | BenchmarkSuite,
     libraries: Libraries = None,
     *,
@@ -181,11 +125,11 @@ def suite_benchmarks(
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found, runners = resolve_suite(suite, builds=libraries is None, home=home)
-    only = competing(libraries, home)
-    return benchmarks_of(found, only, runners, metrics=metrics, cv=cv, profile=profile)
+    only = find_competitors(libraries, home)
+    return make_benchmarks(found, only, runners, metrics=metrics, cv=cv, profile=profile)
 
 
-def benchmarks_of(
+def make_benchmarks(
     found: BenchmarkSuite,
     only: Mapping[str, type[Runner]] | None,
     runners: Mapping[str, type[Runner]],
@@ -197,9 +141,9 @@ def benchmarks_of(
     """The benchmarks of a suite whose libraries, and those named instead of them, are competitors' names."""
     names = dict.fromkeys(name for config in found.configs for name in config.libraries)
     every = only or {name: runners[name] if name in runners else RUNNERS[name] for name in names}
-    usable, reasons = usable_libraries(every, required=only is not None)
+    usable, reasons = _find_usable(every, required=only is not None)
     folds, repeats = parse_cv(cv)
-    changes: dict[str, Any] = {} if profile is None else {"profile": parse_profile(profile)}
+    changes: dict[str, Any] = {} if profile is None else {"profile": parse_member("profile", profile, Profile)}
     changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
     configs = [
         config.replace(
@@ -207,11 +151,63 @@ def benchmarks_of(
             metrics=(*config.metrics, *metrics),
             **changes,
         )
-        for config, names in competitors(found.configs, only)
+        for config, names in _pair_libraries(found.configs, only)
     ]
-    absent = unavailable_in({config.name: config.libraries for config in found.configs}, reasons)
+    absent = _list_absent([(config.name, config.libraries) for config in found.configs], reasons)
     return Benchmarks(
         found.name, tuple(configs), (), found.default_seeds, absent, folded=folds is not None, runners=every
+    )
+
+
+def _pair_libraries(
+    configs: Sequence[BenchmarkConfig], only: Mapping[str, type[Runner]] | None
+) -> list[tuple[BenchmarkConfig, Sequence[str]]]:
+    """The libraries of each benchmark of a suite.
+
+    If some are named, they replace the suite's own, except where a benchmark was not made for them; a benchmark that
+    is left without any does not run.
+    """
+    if only is None:
+        return [(config, config.libraries) for config in configs]
+    named = [(config, [name for name, each in only.items() if _is_made_for(config, each)]) for config in configs]
+    return [pair for pair in named if pair[1]] or [(config, list(only)) for config in configs]
+
+
+def _is_made_for(config: BenchmarkConfig, runner: type[Runner]) -> bool:
+    if runner.name in config.libraries or runner.library() in config.libraries:
+        return True
+    if config.training.device is not Device.CPU:  # one that it cannot use is said, not left out
+        return True
+    data = config.dataset
+    request = FitRequest(
+        task=config.task,
+        training=config.training,
+        booster_type=config.booster_type,
+        profile=config.profile,
+        n_classes=data.n_classes,
+        quantiles=data.quantiles,
+    )
+    return runner.unsupported(request) is None
+
+
+def _find_usable(runners: Mapping[str, type[Runner]], *, required: bool) -> tuple[list[str], dict[str, str]]:
+    """The libraries that can be used, and for each of the others the reason why not."""
+    found = {name: runner.missing() for name, runner in runners.items()}
+    reasons = {name: reason for name, reason in found.items() if reason}
+    usable = [name for name in found if name not in reasons]
+    if reasons and (required or not usable):
+        name, reason = next(iter(reasons.items()))
+        raise MissingLibraryError(f"{name}: {reason}.")
+    return usable, reasons
+
+
+def _list_absent(libraries: Iterable[tuple[str, Sequence[str]]], reasons: Mapping[str, str]) -> tuple[Exclusion, ...]:
+    """Each library that a benchmark is missing, by the benchmark's name."""
+    return tuple(
+        Exclusion(spec=config, target=name, reason=reasons[name])
+        for config, names in libraries
+        for name in names
+        if name in reasons
     )
 
 
@@ -226,30 +222,19 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     return folds, repeats
 
 
-def _names(value: str | Sequence[str], parameter: str) -> list[str]:
-    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
-    if not names or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"{the(parameter)} must be a name or a list of names. Got {value!r} instead.")
-    return list(dict.fromkeys(names))
-
-
-def competing(value: Any, home: Path | None) -> dict[str, type[Runner]] | None:
+def find_competitors(value: Any, home: Path | None) -> dict[str, type[Runner]] | None:
     """The adapters of libraries by name; one may be given by its file or its class. None: all that there are."""
     if value is None:
         return None
     given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
     if not given:
-        _names([], "libraries")  # refuses it
+        raise ConfigError(f"{the('libraries')} must be a name or a list of names. Got [] instead.")
     return {runner.name: runner for runner in resolve_competitors(given, home).values()}
 
 
 def parse_boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
-    """The boosters of these names."""
     given = [value] if isinstance(value, (str, BoosterType)) or not isinstance(value, Iterable) else list(value)
-    names = _names([item.value if isinstance(item, BoosterType) else item for item in given], "booster")
-    return [parse_member("booster", name, BoosterType) for name in names]
-
-
-def parse_profile(value: Profile | str) -> Profile:
-    """The profile of that name."""
-    return parse_member("profile", value, Profile)
+    names = [item.value if isinstance(item, BoosterType) else item for item in given]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"{the('booster')} must be a name or a list of names. Got {names!r} instead.")
+    return [parse_member("booster", name, BoosterType) for name in dict.fromkeys(names)]

@@ -12,7 +12,7 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import tell, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import PlannedRun, check_names
-from boosters_eval.programs.benchmark.benchmarks import comparison, suite_benchmarks
+from boosters_eval.programs.benchmark.benchmarks import make_comparison, select_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
 from boosters_eval.programs.benchmark.runs import run_prepared
 from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
@@ -33,29 +33,26 @@ if TYPE_CHECKING:
         TrainingParameters,
     )
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument
     from boosters_eval.reports.tables import Report
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are told before a run, and of each how many
 
 
 def compare(request: CompareRequest) -> Findings:
-    """Compare libraries on data sets."""
     return _judge(request, prepare_comparison(request))
 
 
 def run_suite(request: SuiteRequest) -> Findings:
-    """Run a suite."""
     return _judge(request, prepare_suite(request))
 
 
 def prepare_comparison(request: CompareRequest) -> PreparedRun:
     """The plan of a comparison: data, libraries and threads are resolved, but nothing has run."""
     check_names(request)
-    training, variants = training_of(request), request.variants
+    training, variants = read_training(request), request.variants
     texts = isinstance(variants, (tuple, list))
-    benchmarks = comparison(
-        **benchmark_arguments(request),
+    benchmarks = make_comparison(
+        **collect_arguments(request),
         variants=parse_variants(variants, training) if texts else variants,
         metrics=metric_names(_several(request.metrics)),
     )
@@ -63,9 +60,8 @@ def prepare_comparison(request: CompareRequest) -> PreparedRun:
 
 
 def prepare_suite(request: SuiteRequest) -> PreparedRun:
-    """The plan of a suite."""
     check_names(request)
-    benchmarks = suite_benchmarks(
+    benchmarks = select_benchmarks(
         request.suite,
         request.libraries,
         metrics=metric_names(_several(request.metrics)),
@@ -76,14 +72,14 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
     return prepare(benchmarks, request.seeds, request)
 
 
-def benchmark_arguments(request: Any) -> dict[str, Any]:
-    """What `comparison` is given, by whichever program trains models."""
+def collect_arguments(request: Any) -> dict[str, Any]:
+    """What `make_comparison` is given, by whichever program trains models."""
     names = ("datasets", "libraries", "booster", "cv", "task", "target", "split", "profile", "home")
     found = {name: getattr(request, name) for name in names}
-    return {**found, "training": training_of(request), "data": data_of(request)}
+    return {**found, "training": read_training(request), "data": read_data_settings(request)}
 
 
-def training_of(request: TrainingParameters) -> TrainingConfig:
+def read_training(request: TrainingParameters) -> TrainingConfig:
     """The canonical parameters that were given, as one or by single options."""
     if request.training is not None:
         return request.training
@@ -93,7 +89,7 @@ def training_of(request: TrainingParameters) -> TrainingConfig:
     return base if request.device is None else base.replace(device=Device(request.device))
 
 
-def data_of(request: DataParameters) -> DataSettings | None:
+def read_data_settings(request: DataParameters) -> DataSettings | None:
     """The settings of files that were given, as one or by single options; None if there are none."""
     from boosters_eval.datasets.config import DataSettings  # noqa: PLC0415 (loads pandas)
 
@@ -121,35 +117,28 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
         _check_against(request.against, prepared)
     announce(prepared)
     if request.dry_run:
-        return planned(prepared)
+        return describe_plan(prepared)
     results = run_prepared(prepared)
     verdict = None if request.against is None else results.regressions(request.against, test=request.test)
     return ComparisonFindings(results, request, verdict)
 
 
-def planned(prepared: PreparedRun) -> PlannedRun:
+def describe_plan(prepared: PreparedRun) -> PlannedRun:
     """What a dry run finds."""
-    return PlannedRun.of(prepared.plan, prepared.settings, _growth_notes(prepared), _refusal(prepared))
-
-
-def _refusal(prepared: PreparedRun) -> str:
+    notes: tuple[str, ...] = ()
+    if prepared.growth is not None:
+        first, *_, most = prepared.growth.rule.schedule
+        notes = (f"--seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",)
+    refusal = ""
     try:
         check_devices(prepared.plan)
     except UnsupportedError as error:
-        return str(error)
-    return ""
+        refusal = str(error)
+    return PlannedRun.of(prepared.plan, prepared.settings, notes, refusal)
 
 
 def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
-
-
-def _growth_notes(prepared: PreparedRun) -> tuple[str, ...]:
-    if prepared.growth is None:
-        return ()
-    schedule = prepared.growth.rule.schedule
-    first, most = schedule[0], schedule[-1]
-    return (f"--seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",)
 
 
 def _check_against(name: str, prepared: PreparedRun) -> None:
@@ -212,7 +201,7 @@ class ComparisonFindings(Findings):
 
     def render(self, form: str) -> str:
         """The results as data, or as a report that begins with the verdict."""
-        from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415
+        from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 
         if form == "json":
@@ -221,7 +210,11 @@ class ComparisonFindings(Findings):
             return self.results.to_csv()
         if form == "html":
             document = build_document(self.results, "comparison", test=self.request.test)
-            return _with_answer(document, self.verdict).to_html()
+            if self.verdict is not None:  # the first sentence of the page; the charts compare with the same one
+                answer = f"{against.headline(self.verdict).rstrip(':.')}."
+                found = {"headline": (answer, *document.headline), "reference": self.verdict.against}
+                document = document.model_copy(update=found)
+            return document.to_html()
         if form == "latex":
             return self._tables().to_latex()
         head = "" if self.verdict is None else f"{against.markdown(self.verdict)}\n"
@@ -230,11 +223,11 @@ class ComparisonFindings(Findings):
     def conclude(self, screen: Screen) -> None:
         """The run, the verdict unless it stands above, and why it is no success, even if quiet."""
         if not screen.quiet and self.results.run_id:
-            screen.note(run_line(self.results))
+            screen.note(describe_run(self.results))
         if self.verdict is not None:
             self._conclude_verdict(screen, self.verdict)
         if self.exit_code == ExitCode.EXECUTION_ERROR and (self.verdict is None or not self.verdict.exit_code):
-            screen.note(complaint(self.results))
+            screen.note(explain_failure(self.results))
 
     def _conclude_verdict(self, screen: Screen, verdict: AgainstCheck) -> None:
         from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
@@ -254,30 +247,20 @@ class ComparisonFindings(Findings):
         return build_tables(self.results, test=request.test, require_significance=request.highlight_significant)
 
 
-def _with_answer(document: BenchmarkDocument, verdict: AgainstCheck | None) -> BenchmarkDocument:
-    """The page with the verdict, if there is one, as its first sentence; the charts compare with the same one."""
-    from boosters_eval.programs.benchmark.tables.against import headline  # noqa: PLC0415 (loads what renders)
-
-    if verdict is None:
-        return document
-    answer = f"{headline(verdict).rstrip(':.')}."
-    return document.model_copy(update={"headline": (answer, *document.headline), "reference": verdict.against})
-
-
 def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:
     """A run with errors is no success unless the user accepts errors; a run without results never is."""
     whole = results.results and not results.metadata.n_missing and not results.metadata.unfinished_attempt
     return bool(whole) and (continue_on_error or not results.errors)
 
 
-def run_line(results: ResultCollection) -> str:
+def describe_run(results: ResultCollection) -> str:
     """How a run ended, in a line."""
     return (
         f"Run {results.run_id}: {count_of(len(results.results), 'result')}, {count_of(len(results.errors), 'error')}."
     )
 
 
-def complaint(results: ResultCollection) -> str:
+def explain_failure(results: ResultCollection) -> str:
     """Why a run is no success: its output may not show it."""
     errors, total = results.errors, results.metadata.n_cells or len(results.results) + len(results.errors)
     if results.metadata.unfinished_attempt:

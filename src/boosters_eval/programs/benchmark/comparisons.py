@@ -1,7 +1,4 @@
-"""Results as the statistics see them: the values of one metric by repeat, the best of each config, trivial rules.
-
-Nothing scientific is imported until something is compared.
-"""
+"""Results as the statistics see them: the values of one metric by repeat, the best of each config, trivial rules."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
+from boosters_eval.programs.benchmark.records import RULES
 from boosters_eval.reports.numbers import number
 from boosters_eval.stats.observations import Observation, Side
 
@@ -29,14 +27,6 @@ TIE = "tie"
 TOO_FEW = "n too small"
 NOT_COMPARABLE = "not comparable"
 NO_BETTER = "none better than trivial"
-# What each trivial rule is called in a sentence, and, in fewer letters, in a table.
-RULES = {
-    "mean": ("predicting the mean", "predict the mean"),
-    "median": ("predicting the median", "predict the median"),
-    "quantiles": ("predicting the training quantiles", "predict quantiles"),
-    "priors": ("predicting the class priors", "predict the priors"),
-    "order": ("keeping the query's order", "keep the order"),
-}
 _SAME = 1e-5  # of the rule's score: a smaller advantage may be rounding, and helps nobody
 
 

@@ -1,4 +1,4 @@
-"""The workload `fit`: train a library on a split, predict, and score."""
+"""The workload `fit`: one fit in its process. Load the rows, train, predict and score; others begin in the same way."""
 
 from __future__ import annotations
 
@@ -25,21 +25,17 @@ from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.metrics.metric import load_implementations
 from boosters_eval.metrics.trivial import trivial_scores
-from boosters_eval.programs.benchmark.natives import refuse_ignored
+from boosters_eval.programs.benchmark.paper_protocol import load_steps, override_natives, refuse_ignored
 from boosters_eval.programs.benchmark.preparing import FitData, protocol_data
-from boosters_eval.programs.benchmark.protocol import load_steps, overridden
 from boosters_eval.programs.benchmark.spec import FitSpec, identity_of, model_seed, spec_of
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import TrainData
-from boosters_eval.runners.builds.importing import foreign
-from boosters_eval.runners.builds.store import changed_since
+from boosters_eval.runners.builds.store import changed_since, find_foreign
 from boosters_eval.runners.devices import device_fault
-from boosters_eval.runners.installed import installed_build
-from boosters_eval.runners.measure import hold_out, late_imports, measure, measured_fields
+from boosters_eval.runners.installed import installed_build, runner_for, target_of
+from boosters_eval.runners.measure import fit_once, hold_out, late_imports, measure, measured_fields, warm_up
 from boosters_eval.runners.result import BUSY, BUSY_CELL, BenchmarkResult, SplitFacts
-from boosters_eval.runners.targets import runner_for, target_of
-from boosters_eval.runners.warmup import fit_once, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,6 +47,10 @@ if TYPE_CHECKING:
     from boosters_eval.metrics.trivial import Scores
     from boosters_eval.runners.base import Runner, Translation
     from boosters_eval.runners.measure import Measurement
+
+
+# What numpy imports only when a table is opened and split, and a few rows are chosen.
+_OWN_IMPORTS = ("mmap", "numpy.ma", "numpy.random")
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
     before = set(sys.modules)
     table = open_stored(Path(inputs["data"]))
-    data = _data(cell, table, inputs)
+    data = _take_data(cell, table, inputs)
     split, train, x_valid = data.split, data.train, data.x_valid
-    translation = overridden(loaded.translate(data.request), spec.protocol)
+    translation = override_natives(loaded.translate(data.request), spec.protocol)
     if spec.protocol is not None:
         refuse_ignored(cell.target.library, spec.protocol.native, translation)
         before |= set(sys.modules)  # none of this is timed
-    needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
+    needed = _measure_memory(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
     phase("warm-up")
     cold = warm_up(loaded, translation, train)
     done = measure(
@@ -104,7 +104,6 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
     phase("score")
     metrics, said = _score(spec, table, split, data.restore(done.predictions))
     late = late_imports(before)
-    trivial = _trivial(spec, table, split) if spec.protocol is None else {}
     fields = {
         **identity_of(spec),
         "library": cell.target.name,
@@ -112,7 +111,8 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "fold": cell.repeat.fold,
         "metrics": metrics,
         "primary_metric": spec.primary_metric,
-        "trivial": trivial or None,
+        # A paper has its own references instead of trivial rules.
+        "trivial": None if spec.protocol is not None else _score_rules(spec, table, split) or None,
         **measured_fields(loaded, translation, done),
         "peak_memory_mb": needed.peak_mb,
         "first_use_mb": needed.first_use_mb,
@@ -120,15 +120,44 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "n_train": len(split.train),
         "n_valid": len(split.valid),
         "split_digest": split.digest,
-        "split": _split_facts(spec, table, split),
+        "split": _describe_split(spec, table, split),
         "data_digest": spec.data_digest,
         "model_seed": model_seed(cell),
         "n_threads": spec.n_threads,
         "timing_mode": spec.timing.timed,
         "cpu_taken": done.cpu_taken if spec.timing.timed else None,
-        "warnings": (*said, *needed.warnings, *cold, *late, *_contention(spec, done)),
+        "warnings": (*said, *needed.warnings, *cold, *late, *_warn_of_others(spec, done)),
     }
     return Fitted(table, data, translation, done, fields)
+
+
+def take_rows(column: Any, rows: Any) -> Any:
+    """These rows of a column of the table, or None where it has none."""
+    return None if column is None else np.asarray(column[rows])
+
+
+def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
+    """The rows as they are, or as the protocol prepares them."""
+    spec, repeat = spec_of(cell), cell.repeat
+    request = spec.request(model_seed(cell))
+    if spec.protocol is not None:
+        load_steps(inputs)
+        return protocol_data(spec.protocol, table, request, repeat.seed)
+    if "split" in inputs:  # a data set's own splitter cannot be passed between processes, so its rows come in a file
+        with np.load(inputs["split"], allow_pickle=False) as stored:
+            split = Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
+    else:
+        split = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold)
+    rows = split.train
+    every = TrainData(
+        x=np.ascontiguousarray(table.x[rows]),
+        y=np.asarray(table.y[rows]),
+        weights=take_rows(table.weights, rows),
+        groups=take_rows(table.groups, rows),
+        feature_names=table.feature_names,
+    )
+    train = hold_out(every, request, repeat.seed, spec.split.kind, take_rows(table.split_by, rows))
+    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
 
 
 def _score(
@@ -142,11 +171,8 @@ def _score(
             np.asarray(table.y[split.valid]),
             predictions,
             spec.n_classes,
-            taken_rows(table.weights, split.valid),
-            groups=taken_rows(table.groups, split.valid),
-            sensitive=taken_rows(table.sensitive, split.valid),
-            quantiles=spec.quantiles,
-            metrics=spec.metrics,
+            take_rows(table.weights, split.valid),
+            **_scored_by(spec, table, split),
         )
     for name, value in metrics.items():
         if not math.isfinite(value):
@@ -154,71 +180,35 @@ def _score(
     return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
 
 
-def _trivial(spec: FitSpec, table: Table, split: Split) -> Scores:
-    """What the trivial rules of the task score on the same rows. A paper has its own references instead."""
+def _score_rules(spec: FitSpec, table: Table, split: Split) -> Scores:
+    """What the trivial rules of the task score on the same rows."""
     return trivial_scores(
         spec.task,
-        (np.asarray(table.y[split.train]), taken_rows(table.weights, split.train)),
+        (np.asarray(table.y[split.train]), take_rows(table.weights, split.train)),
         np.asarray(table.y[split.valid]),
         n_classes=spec.n_classes,
-        weights=taken_rows(table.weights, split.valid),
-        groups=taken_rows(table.groups, split.valid),
-        sensitive=taken_rows(table.sensitive, split.valid),
-        quantiles=spec.quantiles,
-        metrics=spec.metrics,
+        weights=take_rows(table.weights, split.valid),
+        **_scored_by(spec, table, split),
     )
 
 
-def _data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
-    """The rows as they are, or as the protocol prepares them."""
-    spec = spec_of(cell)
-    request = spec.request(model_seed(cell))
-    if spec.protocol is not None:
-        load_steps(inputs)
-        return protocol_data(spec.protocol, table, request, cell.repeat.seed)
-    split = _split(cell, table, inputs.get("split"))
-    split_by = taken_rows(table.split_by, split.train)
-    train = hold_out(_train_data(table, split), request, cell.repeat.seed, spec.split.kind, split_by)
-    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
+def _scored_by(spec: FitSpec, table: Table, split: Split) -> dict[str, Any]:
+    groups, sensitive = (take_rows(column, split.valid) for column in (table.groups, table.sensitive))
+    return {"groups": groups, "sensitive": sensitive, "quantiles": spec.quantiles, "metrics": spec.metrics}
 
 
-def _split(cell: Cell, table: Table, split_file: str | None) -> Split:
-    """The split. A data set's own splitter cannot be passed between processes, so its rows come in a file."""
-    spec = spec_of(cell)
-    if split_file is None:
-        return split_rows(table, spec.task, spec.split, cell.repeat.seed, cell.repeat.fold)
-    with np.load(split_file, allow_pickle=False) as stored:
-        return Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
-
-
-def _split_facts(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None:
+def _describe_split(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None:
     """What the statistics must know of a split that is not random."""
     kind, column = spec.split.kind, spec.split.column
     if kind == "random" or spec.protocol is not None:
         return None
     if kind == "time":
         return SplitFacts(kind=kind, column=column)
-    groups = [len(np.unique(taken_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
+    groups = [len(np.unique(take_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
     return SplitFacts(kind=kind, column=column, n_train_groups=groups[0], n_valid_groups=groups[1])
 
 
-def taken_rows(column: Any, rows: Any) -> Any:
-    """These rows of a column of the table, or None where it has none."""
-    return None if column is None else np.asarray(column[rows])
-
-
-def _train_data(table: Table, split: Split) -> TrainData:
-    rows = split.train
-    return TrainData(
-        x=np.ascontiguousarray(table.x[rows]),
-        y=np.asarray(table.y[rows]),
-        weights=taken_rows(table.weights, rows),
-        groups=taken_rows(table.groups, rows),
-        feature_names=table.feature_names,
-    )
-
-
-def _memory_of(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> MemoryNeed:
+def _measure_memory(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> MemoryNeed:
     """The memory of a fit, in a separate process forked before any parallel region, apart from the timed run."""
     reader, writer = os.pipe()
     parent = os.getpid()
@@ -251,16 +241,12 @@ def _fit_for_memory(runner: type[Runner], translation: Translation, train: Train
     return {"peak_mb": measure_peak(start) / 2**20, "first_use_mb": max(0, start - unused) / 2**20}
 
 
-def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
+def _warn_of_others(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
     """A warning about times that were taken while other programs used the CPUs; in tens, so that equal ones add up."""
     if not spec.timing.timed or done.cpu_taken is None or done.cpu_taken <= BUSY:
         return ()
     share = f"about {round(10 * done.cpu_taken)}0 %"
     return (f"{BUSY_CELL}: other programs used {share} of the cell's CPUs, so its times are not judged",)
-
-
-# What numpy imports only when a table is opened and split, and a few rows are chosen.
-_OWN_IMPORTS = ("mmap", "numpy.ma", "numpy.random")
 
 
 class Fit(Workload):
@@ -282,12 +268,10 @@ class Fit(Workload):
 
     @classmethod
     def path(cls, target: Target) -> tuple[str, ...]:
-        """The folders of a build."""
         return () if target.installation is None else target.installation.path
 
     @classmethod
     def isolated(cls, target: Target) -> bool:
-        """Whether a build has an environment of its own."""
         return target.installation is not None and target.installation.isolated
 
     @classmethod
@@ -332,6 +316,6 @@ def _check_build(runner: type[Runner], target: Target) -> None:
     planned, found = target.build.digest, installed_build(runner).digest
     fault = "" if planned == found else f"the plan has the build {planned} of {runner.name}, but {found} is known now"
     if installation is not None:
-        fault = fault or foreign(runner.module, installation.path) or changed_since(installation)
+        fault = fault or find_foreign(runner.module, installation.path) or changed_since(installation)
     if fault:
         raise ImportError(f"{fault}.")

@@ -1,9 +1,8 @@
-"""From a request to a plan: data, threads, metrics and libraries are resolved, but nothing runs yet."""
+"""From a request to a plan: data, splits, threads, metrics and libraries are resolved, but nothing runs yet."""
 
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,8 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, DatasetError, UnsupportedError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.core.modules import address_of
-from boosters_eval.core.request import MAX_SEEDS, Repeat
-from boosters_eval.core.terms import given, the
+from boosters_eval.core.request import Repeat
+from boosters_eval.core.terms import given
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.store import audit_of
@@ -23,21 +22,19 @@ from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.seeds import Growth
+from boosters_eval.programs.benchmark.seeds import Growth, count_seeds, overrule_seeds
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
-from boosters_eval.programs.benchmark.usermetrics import UserMetric, from_registry, from_spec
-from boosters_eval.runners.config import BenchmarkConfig, derive_seeds
+from boosters_eval.programs.benchmark.usermetrics import UserMetric, find_in_file, find_registered
+from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.installed import runner_for, target_of
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
-from boosters_eval.runners.targets import runner_for, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from boosters_eval.datasets import Stored, Table
+    from boosters_eval.datasets import Stored
     from boosters_eval.datasets.config import DataAudit
     from boosters_eval.engine.cell import Cell
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
@@ -104,65 +101,41 @@ def prepare(
         raise ConfigError(f"Use either {given('seeds', 'auto')} or folds, not both.")
     for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
-    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds)
-    prepared = prepare_seeds(_overruled(benchmarks, seeds), count, settings)
+    count = growth.rule.schedule[0] if growth else count_seeds(seeds, benchmarks.default_seeds)
+    prepared = prepare_seeds(overrule_seeds(benchmarks, seeds), count, settings)
     if growth is not None:
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
     return replace(prepared, growth=growth)
 
 
-def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
-    """The RFC's precedence: a number from the caller or the environment replaces seeds that a benchmark names."""
-    wish = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
-    if not wish:
-        return replace(benchmarks, configs=tuple(map(_with_one_seed, benchmarks.configs)))
-    if benchmarks.folded:
-        return benchmarks
-    origin = given("seeds", seeds) if seeds is not None else f"BOOSTERS_EVAL_SEEDS {wish}"
-    notes = [
-        f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} replaces them"
-        for config in benchmarks.configs
-        if config.own_seeds
-    ]
-    configs = (config.replace(seeds=()) if config.own_seeds else config for config in benchmarks.configs)
-    return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, *notes))
-
-
-def _with_one_seed(config: BenchmarkConfig) -> BenchmarkConfig:
-    """Windows of time are the repeats there; further seeds, which only vary the model, must be asked for."""
-    return config.replace(seeds=derive_seeds(1)) if config.is_by_time and not config.own_seeds else config
-
-
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
     """The prepared run with this many seeds."""
     timed, adaptive = settings.timing_mode, settings.protocol == "adaptive"
-    warmup = settings.warmup if settings.warmup is not None else int(timed and not adaptive)
     timing = Timing(
         timed=timed,
-        warmup=warmup,
+        warmup=settings.warmup if settings.warmup is not None else int(timed and not adaptive),
         predict_runs=3 if timed and not adaptive else 1,
         memory=settings.measure_memory,
         adaptive=adaptive,
     )
-    every = timing_threads()  # refuses a variable that is no count, even where it is not needed
+    every = count_timing_threads()  # refuses a variable that is no count, even where it is not needed
     wish = settings.threads if settings.threads is not None else every if timed else None
-    configs = tuple(map(settled, benchmarks.configs))
-    plan, stored = make_plan(
-        replace(benchmarks, configs=configs),
-        seeds=seeds,
-        timing=timing,
-        n_threads=wish,
-        elsewhere=is_elsewhere(settings),
-    )
-    said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
+    configs = tuple(map(_settle_split, benchmarks.configs))
+    settled = replace(benchmarks, configs=configs)
+    plan, stored = _make_plan(settled, seeds, timing, wish, elsewhere=is_elsewhere(settings))
+    asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
+    limited = [
+        f"{count} threads were requested; each cell gets the {resolve_threads(count)} that this process may use"
+        for count in asked
+        if resolve_threads(count) < count
+    ]
+    notes = dict.fromkeys([*benchmarks.notes, *limited, *_note_idle_parameters(plan)])
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
-    return PreparedRun(
-        plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)), audits=audits
-    )
+    return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(notes), audits=audits)
 
 
-def timing_threads() -> int:
+def count_timing_threads() -> int:
     """What timing mode uses: BOOSTERS_EVAL_THREADS, or all physical cores."""
     text = os.environ.get("BOOSTERS_EVAL_THREADS")
     if not text:
@@ -172,17 +145,32 @@ def timing_threads() -> int:
     return resolve_threads(int(text))
 
 
-def make_plan(
-    benchmarks: Benchmarks,
-    *,
-    seeds: int,
-    timing: Timing | None = None,
-    n_threads: int | None = None,
-    elsewhere: bool = False,
+def _settle_split(config: BenchmarkConfig) -> BenchmarkConfig:
+    """The benchmark with its split decided: its own, or that of its data set; by time, in windows."""
+    dataset = config.dataset
+    by = config.split_by
+    if by is None:
+        return config if dataset.split_by is None else config.replace(dataset=dataset.replace(split_by=None))
+    if dataset.splitter is not None:
+        raise ConfigError(
+            f"The data set '{dataset.name}' has its own splitter, so it cannot be split by {by.kind} too."
+        )
+    if by.kind == "time" and "validation_fraction" in config.model_fields_set:
+        raise ConfigError(
+            f"The 'validation_fraction' parameter of {config.name} must not be set: it is split by time, in windows."
+        )
+    text = f"{by.kind}:{by.column}"
+    if dataset.split_by != text:
+        dataset = dataset.replace(split_by=text)
+    return config.replace(dataset=dataset, folds=config.n_folds)
+
+
+def _make_plan(
+    benchmarks: Benchmarks, seeds: int, timing: Timing, n_threads: int | None, *, elsewhere: bool
 ) -> tuple[Plan, dict[str, Stored]]:
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
-    configs = list(map(settled, benchmarks.configs))
-    users = _user_metrics(configs)
+    configs = benchmarks.configs
+    users = _find_user_metrics(configs)
     _check_names(configs)
     for library in dict.fromkeys(library for config in configs for library in config.libraries):
         address_of(benchmarks.runner(library), "runner")  # refuses what no other process could find
@@ -192,37 +180,32 @@ def make_plan(
     excluded: list[Exclusion] = []
     for config in configs:
         data = stored[config.dataset.name]
-        _check_folds(config, data)
-        before = len(refs)
-        spec = _resolve(config, data, timing or Timing(), n_threads, users)
+        spec = _make_spec(config, data, timing, n_threads, users)
         request = spec.request(0)
         reasons = {name: cannot_run(benchmarks.runner(name), request, elsewhere=elsewhere) for name in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
-        refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
-        check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])
+        libraries = [name for name, why in reasons.items() if why is None]
+        chosen, folds = config.own_seeds or derive_seeds(seeds), range(config.folds) if config.folds else [None]
+        if len(refs) + len(libraries) * len(chosen) * len(folds) > MAX_CELLS:
+            raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
+        if libraries:
+            _check_splits(spec, data, [Repeat(seed, fold) for seed in chosen for fold in folds])
+        refs += [CellRef(len(specs), name, seed, fold) for name in libraries for seed in chosen for fold in folds]
         specs.append(spec)
     targets = [target_of(benchmarks.runner(name)) for name in dict.fromkeys(ref.target for ref in refs)]
     return Plan.of(benchmarks.name, specs, refs, excluded, targets), stored
 
 
-def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: int, before: int) -> list[CellRef]:
-    chosen = config.own_seeds or derive_seeds(seeds)
-    folds = [None] if config.folds is None else range(config.folds)
-    if before + len(libraries) * len(chosen) * len(folds) > MAX_CELLS:
-        raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
-    return [CellRef(position, library, seed, fold) for library in libraries for seed in chosen for fold in folds]
-
-
-def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
+def _find_user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
     """The metrics defined by the user, in a file or by registering them, by their spec in the config."""
     found: dict[str, UserMetric] = {}
     names: dict[str, UserMetric] = {}
-    for text in dict.fromkeys(text for config in configs for text in _metrics(config)):
-        metric = from_spec(text)
+    for text in dict.fromkeys(text for config in configs for text in _further_metrics(config)):
+        metric = find_in_file(text)
         if metric is not None:
             metric.load()
         else:
-            metric = from_registry(text)
+            metric = find_registered(text)
         if metric is None:
             continue
         if names.setdefault(metric.name, metric) != metric:
@@ -231,7 +214,7 @@ def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
     return found
 
 
-def _metrics(config: BenchmarkConfig) -> tuple[str, ...]:
+def _further_metrics(config: BenchmarkConfig) -> tuple[str, ...]:
     """What is scored besides the task's own metrics: what the config asks for, and what decides by the data set."""
     primary = config.dataset.primary_metric
     usual = [] if primary is None else [metric.spec for metric in task_metrics(config.task)]
@@ -260,17 +243,15 @@ def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
     return stored
 
 
-def _check_folds(config: BenchmarkConfig, data: Stored) -> None:
-    rows = data.n_groups if config.task is Task.RANKING and data.n_groups else data.n_samples
-    if config.folds is not None and config.folds > rows:
-        raise ConfigError(f"{config.folds} folds are more than the {rows} rows or queries of {config.dataset.name}.")
-
-
-def _resolve(
+def _make_spec(
     config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: int | None, users: Mapping[str, UserMetric]
 ) -> FitSpec:
     """The spec, with further metrics in canonical form. A metric that does not suit the task is refused here."""
-    wanted = _metrics(config)
+    rows = data.n_groups if config.task is Task.RANKING and data.n_groups else data.n_samples
+    if config.folds is not None and config.folds > rows:
+        raise ConfigError(f"{config.folds} folds are more than the {rows} rows or queries of {config.dataset.name}.")
+    split, by = SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds), config.split_by
+    wanted = _further_metrics(config)
     own = [users[text] for text in wanted if text in users]
     names = [users[text].name if text in users else text for text in wanted]
     return FitSpec(
@@ -290,7 +271,7 @@ def _resolve(
         has_missing=data.has_missing,
         weighted=data.weighted,
         max_categories=data.max_categories,
-        split=split_spec(config),
+        split=split if by is None else split.replace(kind=by.kind, column=by.column),
         metrics=tuple(for_task(name, config.task).spec for name in names),
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
         timing=timing,
@@ -298,16 +279,47 @@ def _resolve(
     )
 
 
-def seed_count(seeds: int | str | None, default: int) -> int:
-    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
-    text = str(seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
-        what = the("seeds") if seeds is not None else "The BOOSTERS_EVAL_SEEDS variable"
-        raise ConfigError(f"{what} must be a count from 1 to {MAX_SEEDS}. Got {text!r} instead.")
-    return int(text)
+def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[Repeat]) -> None:
+    """Refuse a plan, once, whose splits cannot be made or leave a class without a row to learn from."""
+    if spec.split.kind == "random":
+        return
+    table = open_stored(data.path)
+    by_time = spec.split.kind == "time"
+    for repeat in dict.fromkeys(Repeat(0, r.fold) if by_time else r for r in repeats):
+        try:
+            rows = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold).train
+            if spec.training.early_stopping_rounds is not None and spec.profile is Profile.PARITY:
+                split_by, groups = (
+                    None if column is None else np.asarray(column[rows]) for column in (table.split_by, table.groups)
+                )
+                few = replace(table, x=table.x[:0], y=np.asarray(table.y[rows]), groups=groups, split_by=split_by)
+                rows = rows[hold_out_rows(few, spec.task, spec.split.kind, repeat.seed).train]
+        except DatasetError as error:
+            raise ConfigError(f"{spec.name}: {error}") from None
+        missing = np.setdiff1d(table.y, np.asarray(table.y)[rows])
+        if spec.task.is_classification and len(missing):
+            where = f"window {(repeat.fold or 0) + 1}" if by_time else str(repeat)
+            raise ConfigError(
+                f"{spec.name}: class {missing[0]:g} of {spec.dataset} has no training row in {where} of the split by"
+                f" {spec.split.kind} '{spec.split.column}': leave the class out, or split in another way."
+            )
 
 
-def _idle_parameters(plan: Plan) -> list[str]:
+def check_growth(specs: Iterable[FitSpec], stored: dict[str, Stored]) -> None:
+    """Refuse to add seeds that could never decide anything."""
+    from boosters_eval.stats.observations import LEAST_GROUPS  # noqa: PLC0415 (loads scipy)
+
+    for spec in specs:
+        if spec.split.kind == "group":
+            count = len(np.unique(np.asarray(open_stored(stored[spec.dataset].path).split_by)))
+            if count < LEAST_GROUPS:
+                raise ConfigError(
+                    f"{given('seeds', 'auto')} needs at least {LEAST_GROUPS} groups to decide anything."
+                    f" Got {count} in '{spec.split.column}' of {spec.dataset} instead."
+                )
+
+
+def _note_idle_parameters(plan: Plan) -> list[str]:
     """Notes on settings without effect; variants that are identical are refused."""
 
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
@@ -365,88 +377,3 @@ def check_devices(plan: Plan) -> None:
 def fit_specs(plan: Plan) -> dict[str, FitSpec]:
     """The specs of fits, by name."""
     return {spec.name: spec for spec in plan.specs if isinstance(spec, FitSpec)}
-
-
-def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:
-    asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
-    return [
-        f"{count} threads were requested; each cell gets the {resolve_threads(count)} that this process may use"
-        for count in asked
-        if resolve_threads(count) < count
-    ]
-
-
-def settled(config: BenchmarkConfig) -> BenchmarkConfig:
-    """The benchmark with its split decided: its own, or that of its data set; by time, in windows."""
-    dataset = config.dataset
-    by = config.split_by
-    if by is None:
-        return config if dataset.split_by is None else config.replace(dataset=dataset.replace(split_by=None))
-    if dataset.splitter is not None:
-        raise ConfigError(
-            f"The data set '{dataset.name}' has its own splitter, so it cannot be split by {by.kind} too."
-        )
-    if by.kind == "time" and "validation_fraction" in config.model_fields_set:
-        raise ConfigError(
-            f"The 'validation_fraction' parameter of {config.name} must not be set: it is split by time, in windows."
-        )
-    text = f"{by.kind}:{by.column}"
-    if dataset.split_by != text:
-        dataset = dataset.replace(split_by=text)
-    return config.replace(dataset=dataset, folds=config.n_folds)
-
-
-def split_spec(config: BenchmarkConfig) -> SplitSpec:
-    """How the rows of a settled benchmark are divided."""
-    by = config.split_by
-    spec = SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds)
-    return spec if by is None else spec.replace(kind=by.kind, column=by.column)
-
-
-def check_splits(spec: FitSpec, data: Stored, repeats: Iterable[Repeat]) -> None:
-    """Refuse a plan, once, whose splits cannot be made or leave a class without a row to learn from."""
-    if spec.split.kind == "random":
-        return
-    table = open_stored(data.path)
-    by_time = spec.split.kind == "time"
-    for repeat in dict.fromkeys(Repeat(0, r.fold) if by_time else r for r in repeats):
-        try:
-            rows = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold).train
-            if spec.training.early_stopping_rounds is not None and spec.profile is Profile.PARITY:
-                rows = rows[hold_out_rows(_of(table, rows), spec.task, spec.split.kind, repeat.seed).train]
-        except DatasetError as error:
-            raise ConfigError(f"{spec.name}: {error}") from None
-        if spec.task.is_classification:
-            _check_classes(spec, table, rows, repeat)
-
-
-def check_growth(specs: Iterable[FitSpec], stored: dict[str, Stored]) -> None:
-    """Refuse to add seeds that could never decide anything."""
-    from boosters_eval.stats.observations import LEAST_GROUPS  # noqa: PLC0415 (loads scipy)
-
-    for spec in specs:
-        if spec.split.kind == "group":
-            count = len(np.unique(np.asarray(open_stored(stored[spec.dataset].path).split_by)))
-            if count < LEAST_GROUPS:
-                raise ConfigError(
-                    f"{given('seeds', 'auto')} needs at least {LEAST_GROUPS} groups to decide anything."
-                    f" Got {count} in '{spec.split.column}' of {spec.dataset} instead."
-                )
-
-
-def _of(table: Table, rows: NDArray[np.int64]) -> Table:
-    split_by = None if table.split_by is None else np.asarray(table.split_by[rows])
-    groups = None if table.groups is None else np.asarray(table.groups[rows])
-    return replace(table, x=table.x[:0], y=np.asarray(table.y[rows]), groups=groups, split_by=split_by)
-
-
-def _check_classes(spec: FitSpec, table: Table, rows: NDArray[np.int64], repeat: Repeat) -> None:
-    missing = np.setdiff1d(table.y, np.asarray(table.y)[rows])
-    if not len(missing):
-        return
-    label = f"class {missing[0]:g} of {spec.dataset}"
-    where = f"window {(repeat.fold or 0) + 1}" if spec.split.kind == "time" else str(repeat)
-    raise ConfigError(
-        f"{spec.name}: {label} has no training row in {where} of the split by {spec.split.kind} '{spec.split.column}':"
-        " leave the class out, or split in another way."
-    )

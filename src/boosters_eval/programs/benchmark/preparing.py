@@ -12,7 +12,7 @@ from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets import Split, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.generated import Stream
-from boosters_eval.programs.benchmark.protocol import STEPS, StepRows
+from boosters_eval.programs.benchmark.paper_protocol import STEPS, StepRows
 from boosters_eval.runners.base import TrainData
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets import Table
     from boosters_eval.metrics.task import Task
-    from boosters_eval.programs.benchmark.protocol import Protocol
+    from boosters_eval.programs.benchmark.paper_protocol import Protocol
     from boosters_eval.runners.base import FitRequest
 
 _PROTOCOL = 4  # keeps this use of a seed apart from its others

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.protocol import Step, StepRows
+from boosters_eval.programs.benchmark.paper_protocol import Step, StepRows
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,6 +9,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     FLAG,
     MAX_SEEDS,
+    Accepted,
     Declared,
     OutputOptions,
     Request,
@@ -39,76 +40,86 @@ BEFORE_A_NAME = r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
 
 
+_SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
+_CV = "folds or folds x repeats, such as 5 or 5x10"
+
+
+def names_parameter(default: Any, what: str, told: str, **more: Any) -> Any:
+    """One or several names; from Python, what they name as well: a class, a function or a data frame."""
+    return parameter(default, kind=anything(what, metavar="NAME"), several=True, raw=True, help=told, **more)
+
+
 def libraries_parameter(told: str) -> Any:
-    """The libraries of a program: from Python, one or several, by name, file or class."""
-    return parameter(
-        None,
-        option="--library",
-        short="-l",
-        kind=anything("libraries", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_LIBRARY,
-        help=told,
-    )
+    return names_parameter(None, "libraries", told, option="--library", short="-l", separator=BEFORE_A_LIBRARY)
 
 
 def metrics_parameter(told: str) -> Any:
-    """Further metrics: from Python, one or several, by name, or as functions."""
-    return parameter(
-        (),
-        option="--metric",
-        short="-m",
-        kind=anything("metrics", metavar="NAME"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_NAME,
-        help=told,
-    )
+    return names_parameter((), "metrics", told, option="--metric", short="-m", separator=BEFORE_A_NAME)
 
 
-_SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
-_COLUMN = text("names of columns", "COLUMN")
+def _seeds_parameter(default: str) -> Any:
+    kind = count(1, MAX_SEEDS, other=("auto",))
+    return parameter(None, short="-s", kind=kind, help=f"{_SEEDS} Default: {default}")
+
+
+def _cv_parameter() -> Any:
+    kind = anything(_CV, str, int, metavar="FOLDS[xREPEATS]")
+    return parameter(None, kind=kind, help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
+
+
+def _profile_parameter(default: str | None, further: str = "") -> Any:
+    told = f"parity (mapped by meaning) or defaults (each library's own).{further}"
+    return parameter(default, kind=anything("a profile", metavar="parity|defaults"), help=told)
+
+
+def _of_run(default: Any, kind: Accepted, told: str) -> Any:
+    return parameter(default, kind=kind, panel=RUN, help=told)
+
+
+def _of_training(default: Any, kind: Accepted, told: str, **more: Any) -> Any:
+    return parameter(default, kind=kind, panel=TRAINING, door="options", help=told, **more)
+
+
+def _of_file(told: str) -> Any:
+    return parameter(None, panel=DATA, door="options", help=told)
+
+
+def _columns(told: str) -> Any:
+    kind = text("names of columns", "COLUMN")
+    return parameter((), kind=kind, several=True, separator=None, panel=DATA, door="options", help=told)
+
+
+def _of_verdict(default: Any, kind: Accepted, told: str, **more: Any) -> Any:
+    return parameter(default, kind=kind, panel=OUTPUT, door="options", help=told, **more)
 
 
 class Measuring(Declared):
     """How a fit is measured."""
 
-    timing_mode: bool = parameter(
-        False,
-        kind=FLAG,
-        panel=RUN,
-        help="Measure times: use all cores, a full warm-up run, and one cell at a time.",
+    timing_mode: bool = _of_run(
+        False, FLAG, "Measure times: use all cores, a full warm-up run, and one cell at a time."
     )
-    protocol: Literal["fixed", "adaptive"] = parameter(
+    protocol: Literal["fixed", "adaptive"] = _of_run(
         "fixed",
-        kind=choice("fixed", "adaptive"),
-        panel=RUN,
-        help="With --timing-mode: fixed (one fit, three predictions), or adaptive (adaptive-v1: the faster, the more"
+        choice("fixed", "adaptive"),
+        "With --timing-mode: fixed (one fit, three predictions), or adaptive (adaptive-v1: the faster, the more"
         " often).",
     )
-    warmup: int | None = parameter(
+    warmup: int | None = _of_run(
         None,
-        kind=count(0),
-        panel=RUN,
-        help="Untimed full runs before the timed one; a small one is always done. Default: 1 with --timing-mode, else"
-        " 0.",
+        count(0),
+        "Untimed full runs before the timed one; a small one is always done. Default: 1 with --timing-mode, else 0.",
     )
-    measure_memory: bool = parameter(
-        False,
-        kind=FLAG,
-        panel=RUN,
-        help="Measure the peak of native memory, and what the first use takes, in a separate fit.",
+    measure_memory: bool = _of_run(
+        False, FLAG, "Measure the peak of native memory, and what the first use takes, in a separate fit."
     )
-    threads: int | None = parameter(
+    threads: int | None = _of_run(
         None,
-        kind=count(1, other=(-1,)),
-        panel=RUN,
-        help="Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
+        count(1, other=(-1,)),
+        "Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
     )
 
     def check(self) -> None:
-        """Refuse settings that contradict each other."""
         super().check()
         if self.protocol == "adaptive" and not self.timing_mode:
             raise ConfigError(
@@ -152,28 +163,18 @@ class TrainingParameters(Declared):
     training: TrainingConfig | None = parameter(
         None, kind=anything("a TrainingConfig"), door="python", help="The canonical parameters."
     )
-    growth: str | None = parameter(
-        None,
-        kind=choice("depthwise", "leafwise"),
-        panel=TRAINING,
-        door="options",
-        help="How trees grow: depthwise or leafwise. Default: depthwise.",
+    growth: str | None = _of_training(
+        None, choice("depthwise", "leafwise"), "How trees grow: depthwise or leafwise. Default: depthwise."
     )
-    device: str | None = parameter(
-        None,
-        kind=choice("cpu", "cuda"),
-        panel=TRAINING,
-        door="options",
-        help="What models are trained on: cpu or cuda. Default: cpu.",
+    device: str | None = _of_training(
+        None, choice("cpu", "cuda"), "What models are trained on: cpu or cuda. Default: cpu."
     )
-    param: Sequence[str] = parameter(
+    param: Sequence[str] = _of_training(
         (),
+        text("NAME=VALUE", "NAME=VALUE"),
+        "Canonical parameters: --param max_depth=4.",
         short="-p",
-        kind=text("NAME=VALUE", "NAME=VALUE"),
         several=True,
-        panel=TRAINING,
-        door="options",
-        help="Canonical parameters: --param max_depth=4.",
     )
 
     def check(self) -> None:
@@ -194,64 +195,22 @@ class DataParameters(Declared):
         door="python",
         help="How the columns of files and data frames are read and used.",
     )
-    drop: Sequence[str] = parameter(
-        (), kind=_COLUMN, several=True, separator=None, panel=DATA, door="options", help="Columns that are left out."
+    drop: Sequence[str] = _columns("Columns that are left out.")
+    keep: Sequence[str] = _columns("Columns that are features although they look like ids, or order or group the rows.")
+    categorical: Sequence[str] = _columns("Columns that are categories, even numbers.")
+    numeric: Sequence[str] = _columns(
+        "Columns that are numbers, even as text ($3,750, 12%); what is no number is missing."
     )
-    keep: Sequence[str] = parameter(
-        (),
-        kind=_COLUMN,
-        several=True,
-        separator=None,
-        panel=DATA,
-        door="options",
-        help="Columns that are features although they look like ids, or order or group the rows.",
-    )
-    categorical: Sequence[str] = parameter(
-        (),
-        kind=_COLUMN,
-        several=True,
-        separator=None,
-        panel=DATA,
-        door="options",
-        help="Columns that are categories, even numbers.",
-    )
-    numeric: Sequence[str] = parameter(
-        (),
-        kind=_COLUMN,
-        several=True,
-        separator=None,
-        panel=DATA,
-        door="options",
-        help="Columns that are numbers, even as text ($3,750, 12%); what is no number is missing.",
-    )
-    date: Sequence[str] = parameter(
-        (),
-        kind=_COLUMN,
-        several=True,
-        separator=None,
-        panel=DATA,
-        door="options",
-        help="Columns that are dates: they become year, month, day, weekday and hour.",
-    )
+    date: Sequence[str] = _columns("Columns that are dates: they become year, month, day, weekday and hour.")
     drop_missing_target: bool = parameter(
         False, kind=FLAG, panel=DATA, door="options", help="Leave out rows without a target."
     )
-    sep: str | None = parameter(
-        None,
-        panel=DATA,
-        door="options",
-        help="The separator: one character, or comma, semicolon, tab, pipe, space, whitespace. Default: detected.",
+    sep: str | None = _of_file(
+        "The separator: one character, or comma, semicolon, tab, pipe, space, whitespace. Default: detected."
     )
-    decimal: str | None = parameter(None, panel=DATA, door="options", help="The decimal mark. Default: detected.")
-    thousands: str | None = parameter(
-        None, panel=DATA, door="options", help="The mark between thousands. Default: detected."
-    )
-    encoding: str | None = parameter(
-        None,
-        panel=DATA,
-        door="options",
-        help="The encoding, such as utf-8, utf-16, cp1252. Default: detected.",
-    )
+    decimal: str | None = _of_file("The decimal mark. Default: detected.")
+    thousands: str | None = _of_file("The mark between thousands. Default: detected.")
+    encoding: str | None = _of_file("The encoding, such as utf-8, utf-16, cp1252. Default: detected.")
 
 
 SPLIT = (
@@ -263,35 +222,19 @@ SPLIT = (
 class BenchmarkParameters(TrainingParameters, DataParameters):
     """What is trained on what, and how rows are split."""
 
-    datasets: Any = parameter(
+    datasets: Any = names_parameter(
         ("california",),
+        "data sets",
+        "Data sets by name, or FILE.csv:TARGET. Default: california.",
         option="--dataset",
         short="-d",
-        kind=anything("data sets", metavar="NAME"),
-        several=True,
-        raw=True,
-        help="Data sets by name, or FILE.csv:TARGET. Default: california.",
     )
     libraries: Any = libraries_parameter(f"Libraries{BUILDS} Default: all that are installed.")
-    booster: Any = parameter(
-        ("gbdt",),
-        short="-b",
-        kind=anything("boosters", metavar="NAME"),
-        several=True,
-        raw=True,
-        help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.",
+    booster: Any = names_parameter(
+        ("gbdt",), "boosters", "Boosters: gbdt, gblinear, linear_trees. Default: gbdt.", short="-b"
     )
-    seeds: int | str | None = parameter(
-        None,
-        short="-s",
-        kind=count(1, MAX_SEEDS, other=("auto",)),
-        help=f"{_SEEDS} Default: 5, or the variable BOOSTERS_EVAL_SEEDS.",
-    )
-    cv: str | int | None = parameter(
-        None,
-        kind=anything("folds or folds x repeats, such as 5 or 5x10", str, int, metavar="FOLDS[xREPEATS]"),
-        help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.",
-    )
+    seeds: int | str | None = _seeds_parameter("5, or the variable BOOSTERS_EVAL_SEEDS.")
+    cv: str | int | None = _cv_parameter()
     split: str | None = parameter(
         None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
     )
@@ -299,47 +242,30 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
     target: str | None = parameter(
         None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
     )
-    profile: Any = parameter(
-        "parity",
-        kind=anything("a profile", metavar="parity|defaults"),
-        help="parity (mapped by meaning) or defaults (each library's own).",
-    )
+    profile: Any = _profile_parameter("parity")
 
 
 class Verdicts(OutputOptions):
     """How a comparison is judged and shown, and whether it is a check."""
 
-    test: Literal["corrected", "welch", "paired", "wilcoxon"] = parameter(
+    test: Literal["corrected", "welch", "paired", "wilcoxon"] = _of_verdict(
         "corrected",
-        kind=choice("corrected", "welch", "paired", "wilcoxon"),
-        panel=OUTPUT,
-        door="options",
-        help="The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon.",
+        choice("corrected", "welch", "paired", "wilcoxon"),
+        "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon.",
     )
-    highlight_significant: bool = parameter(
+    highlight_significant: bool = _of_verdict(
         True,
-        kind=FLAG,
+        FLAG,
+        "Highlight the best mean only if its lead is significant, or always.",
         negative="--highlight-best",
-        panel=OUTPUT,
-        door="options",
-        help="Highlight the best mean only if its lead is significant, or always.",
     )
-    against: str | None = parameter(
+    against: str | None = _of_verdict(
         None,
-        kind=text("the name of a competitor", "NAME"),
-        panel=OUTPUT,
-        door="options",
-        help="Exit 1 if another competitor is worse than this one in a primary metric, or slower under --timing-mode; 2"
-        " if that could not be answered.",
+        text("the name of a competitor", "NAME"),
+        "Exit 1 if another competitor is worse than this one in a primary metric, or slower under --timing-mode; 2 if"
+        " that could not be answered.",
     )
-    verdict: Path | None = parameter(
-        None,
-        kind=path(),
-        panel=OUTPUT,
-        door="options",
-        written=True,
-        help="File for the verdict of --against as JSON.",
-    )
+    verdict: Path | None = _of_verdict(None, path(), "File for the verdict of --against as JSON.", written=True)
 
 
 class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request):
@@ -369,7 +295,6 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
     metrics: Any = metrics_parameter("Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function.")
 
     def check(self) -> None:
-        """Refuse what contradicts itself."""
         super().check()
         check_splits(self)
         for name in ("budget", "max_seeds"):
@@ -392,26 +317,12 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
         help="A suite by name, or path/to/file.py:SUITE. Default: quick.",
     )
     libraries: Any = libraries_parameter(f"Run only these libraries{BUILDS} Default: all of the suite.")
-    seeds: int | str | None = parameter(
-        None,
-        short="-s",
-        kind=count(1, MAX_SEEDS, other=("auto",)),
-        help=f"{_SEEDS} Default: those that the suite or its configs name.",
-    )
-    cv: str | int | None = parameter(
-        None,
-        kind=anything("folds or folds x repeats, such as 5 or 5x10", str, int, metavar="FOLDS[xREPEATS]"),
-        help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.",
-    )
+    seeds: int | str | None = _seeds_parameter("those that the suite or its configs name.")
+    cv: str | int | None = _cv_parameter()
     metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
-    profile: Any = parameter(
-        None,
-        kind=anything("a profile", metavar="parity|defaults"),
-        help="parity (mapped by meaning) or defaults (each library's own). Default: the suite's.",
-    )
+    profile: Any = _profile_parameter(None, " Default: the suite's.")
 
     def check(self) -> None:
-        """Refuse what contradicts itself."""
         super().check()
         check_splits(self)
         check_verdict(self)

@@ -43,12 +43,16 @@ if TYPE_CHECKING:
 
 
 BENCHMARK = "benchmark"  # what these runs are read as
+_NAMED = {"spec", "target"}  # by other fields in the error of a benchmark
 
 
 def run_prepared(prepared: PreparedRun) -> ResultCollection:
     """Carry out a prepared run, in as many looks as its verdicts need."""
     check_devices(prepared.plan)
-    found = _look_at_machine() if prepared.settings.timing_mode and not is_elsewhere(prepared.settings) else ()
+    timed_here = prepared.settings.timing_mode and not is_elsewhere(prepared.settings)
+    found = machine.find_disturbances() if timed_here else ()
+    for item in found:
+        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=3)
     with opened(prepared.settings, prepared.plan) as session:
         growth = prepared.growth
         if growth is None:
@@ -87,20 +91,10 @@ class _FirstCell(Observer):
         self._at: float | None = None
 
     def phase(self, event: PhaseStarted) -> None:  # noqa: ARG002 (any cell)
-        """Take the time, once."""
         self._at = self._at or time.monotonic()
 
     def began(self) -> float:
-        """The time, on the monotonic clock."""
         return self._at or time.monotonic()
-
-
-def _look_at_machine() -> tuple[Disturbance, ...]:
-    """What would disturb the times, each told before anything runs."""
-    found = machine.find_disturbances()
-    for item in found:
-        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
-    return found
 
 
 def run_once(
@@ -117,17 +111,13 @@ def run_once(
 ) -> Run:
     """Carry out exactly this plan; what is `known` of its cells, from a run with the same inputs, is copied."""
     settings, plan, new = prepared.settings, prepared.plan, False
-    facts: dict[str, Any] = {}
-    if disturbances:
-        facts["disturbances"] = disturbances
-    if extends:
-        facts["extends"] = extends
-    if prepared.benchmarks.unavailable:
-        facts["unavailable"] = prepared.benchmarks.unavailable
-    if prepared.audits:
-        facts["audits"] = {
-            name: audit.model_dump(mode="json", exclude_defaults=True) for name, audit in prepared.audits.items()
-        }
+    found: dict[str, Any] = {
+        "disturbances": disturbances,
+        "extends": extends,
+        "unavailable": prepared.benchmarks.unavailable,
+        "audits": {name: it.model_dump(mode="json", exclude_defaults=True) for name, it in prepared.audits.items()},
+    }
+    facts = {name: value for name, value in found.items() if value}
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
     earlier = folder_of(plan, settings.home) if mode_of(settings) is not Mode.NEW else None
@@ -167,10 +157,10 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
         raise RunError(
             f"Run {plan.run_id} has no benchmark results: it follows a paper; see 'boosters-eval paper compare'."
         )
-    return collected(run, unfinished=unfinished)
+    return collect_fits(run, unfinished=unfinished)
 
 
-def collected(run: Run, *, unfinished: int | None = None) -> ResultCollection:
+def collect_fits(run: Run, *, unfinished: int | None = None) -> ResultCollection:
     """The same of any run whose cells are fits, whatever else they are."""
     plan = run.plan
     specs = fit_specs(plan)
@@ -182,7 +172,11 @@ def collected(run: Run, *, unfinished: int | None = None) -> ResultCollection:
         found = [one if one.machine else one.model_copy(update={"machine": here}) for one in found]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
-        (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
+        (
+            BenchmarkError(**identities[failure.spec], library=failure.target, **failure.model_dump(exclude=_NAMED))
+            for failure in found
+            if isinstance(failure, Failure)
+        ),
         unsupported=(
             Unsupported(**identities[item.spec], library=item.target, reason=item.reason) for item in plan.excluded
         ),
@@ -200,7 +194,7 @@ def collected(run: Run, *, unfinished: int | None = None) -> ResultCollection:
             n_cells=len(plan.refs),
             n_missing=len(plan.refs) - len(found),
             unfinished_attempt=unfinished,
-            configs={name: _parameters(spec) for name, spec in specs.items()},
+            configs={name: _describe_parameters(spec) for name, spec in specs.items()},
             user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
             alpha=run.facts.alpha,
             seeds_rule=run.facts.seeds_rule or None,
@@ -223,15 +217,10 @@ def _machines(run: Run) -> dict[str, MachineInfo]:
     return found
 
 
-def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:
-    facts = failure.model_dump(exclude={"spec", "target", "seed", "fold"})
-    return BenchmarkError(**identity_of(spec), library=failure.target, seed=failure.seed, fold=failure.fold, **facts)
-
-
-def _parameters(spec: FitSpec) -> dict[str, Any]:
+def _describe_parameters(spec: FitSpec) -> dict[str, Any]:
     """What reports show of a benchmark besides its results."""
-    found = {**spec.training.model_dump(mode="json"), "n_threads": spec.n_threads, "folds": spec.split.folds}
-    split = spec.split
+    split, training = spec.split, spec.training.model_dump(mode="json")
+    found = {**training, "n_threads": spec.n_threads, "folds": split.folds}
     return found if split.kind == "random" else {**found, "split": f"{split.kind}:{split.column}"}
 
 
@@ -239,7 +228,7 @@ _COUNTS = ("n_trees_trained", "n_leaves_total")
 
 
 class BenchmarkKind(RunKind):
-    """Scores, times and sizes of fits."""
+    """Runs of benchmarks as trackers are told of them: scores, times and sizes of fits."""
 
     workloads: ClassVar[frozenset[str]] = frozenset({Fit.name})
 
@@ -278,12 +267,10 @@ class BenchmarkKind(RunKind):
         }
 
     def numbers(self, result: Outcome) -> dict[str, float | None]:
-        """Metrics, times, memory, sizes."""
         found = as_result(result)
         return {**found.metrics, **{name: getattr(found, name) for name in (*RESOURCES, *_COUNTS)}}
 
     def files(self) -> dict[str, str]:
-        """The report and the results file."""
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415 (only at the end)
 
         page = build_document(self.findings, "comparison").to_html()

@@ -1,21 +1,24 @@
-"""`--seeds auto`: add seeds until every pair has a verdict, without inflating the error rate by looking."""
+"""How many seeds a run has; `--seeds auto` adds them until every pair has a verdict, at a fixed error rate."""
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.request import MAX_SEEDS
-from boosters_eval.core.terms import the
+from boosters_eval.core.terms import given, the
 from boosters_eval.core.text import count_of
+from boosters_eval.runners.config import derive_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison
@@ -24,6 +27,36 @@ if TYPE_CHECKING:
     _Pairs = Callable[[ResultCollection, SequentialRule], Iterable[Comparison]]
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def count_seeds(seeds: int | str | None, default: int) -> int:
+    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
+    text = str(seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
+        what = the("seeds") if seeds is not None else "The BOOSTERS_EVAL_SEEDS variable"
+        raise ConfigError(f"{what} must be a count from 1 to {MAX_SEEDS}. Got {text!r} instead.")
+    return int(text)
+
+
+def overrule_seeds(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
+    """The RFC's precedence: a number from the caller or the environment replaces seeds that a benchmark names."""
+    wish = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
+    if not wish:  # where the repeats are windows of time, further seeds only vary the model and must be asked for
+        configs = (
+            config.replace(seeds=derive_seeds(1)) if config.is_by_time and not config.own_seeds else config
+            for config in benchmarks.configs
+        )
+        return replace(benchmarks, configs=tuple(configs))
+    if benchmarks.folded:
+        return benchmarks
+    origin = given("seeds", seeds) if seeds is not None else f"BOOSTERS_EVAL_SEEDS {wish}"
+    notes = [
+        f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} replaces them"
+        for config in benchmarks.configs
+        if config.own_seeds
+    ]
+    configs = (config.replace(seeds=()) if config.own_seeds else config for config in benchmarks.configs)
+    return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, *notes))
 
 
 @dataclass(frozen=True)

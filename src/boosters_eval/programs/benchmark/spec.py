@@ -8,7 +8,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Spec
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.protocol import Protocol
+from boosters_eval.programs.benchmark.paper_protocol import Protocol
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.config import derive_seed

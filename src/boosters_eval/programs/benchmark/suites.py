@@ -20,8 +20,8 @@ from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS, PROBLEMS
 from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.builds.reference import is_reference
-from boosters_eval.runners.builds.resolve import resolve_competitors
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, TrainingConfig
 
@@ -200,18 +200,14 @@ ABLATION_DEVICE = BenchmarkSuite(
 )
 
 
-def _builtin() -> dict[str, BenchmarkSuite]:
-    suites = (
-        *(MINIMAL_SUITE, QUICK_SUITE, FULL_SUITE, COMPARISON_DEPTHWISE, COMPARISON_LEAFWISE),
-        *(ABLATION_GROWTH_SUITE, ABLATION_THREADING, ABLATION_DEVICE, GATE_SUITE),
-    )
-    return {suite.name: suite for suite in suites}
-
-
+_BUILTIN = (
+    *(MINIMAL_SUITE, QUICK_SUITE, FULL_SUITE, COMPARISON_DEPTHWISE, COMPARISON_LEAFWISE),
+    *(ABLATION_GROWTH_SUITE, ABLATION_THREADING, ABLATION_DEVICE, GATE_SUITE),
+)
 SUITES: Registry[BenchmarkSuite] = Registry(
     "suite",
     group="boosters_eval.suites",
-    builtin=_builtin,
+    builtin=lambda: {suite.name: suite for suite in _BUILTIN},
     fault=must_be(BenchmarkSuite),
 )
 
@@ -229,7 +225,7 @@ def resolve_suite(
 
     Libraries in files are registered, and builds installed, unless others will take their place.
     """
-    found = _found(suite)
+    found = _find_suite(suite)
     every = dict.fromkeys(name for config in found.configs for name in config.libraries)
     wanted = (name for name in every if builds or (".py" in name and not is_reference(name)))
     resolved_ = resolve_competitors(wanted, home)
@@ -244,7 +240,7 @@ def resolve_suite(
     return found.replace(configs=tuple(configs)), runners
 
 
-def _found(suite: str | BenchmarkSuite) -> BenchmarkSuite:
+def _find_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
     if isinstance(suite, BenchmarkSuite):
         return suite
     require("suite", suite, str, "the name of a suite, path/to/file.py:SUITE, or a BenchmarkSuite")
@@ -296,29 +292,26 @@ def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, Trai
 
 def _vary(who: str, text: str, base: TrainingConfig) -> TrainingConfig:
     changes: dict[str, str | None] = {}
+    start = who[:1].upper() + who[1:]
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         parameter = ALIASES.get(key, key)
         if parameter not in TrainingConfig.model_fields:
             known = [*TrainingConfig.model_fields, *ALIASES]
             raise ConfigError(
-                f"{_sentence_start(who)} names an unknown parameter '{key}'.{suggest(key, known)}"
-                f" Known: {', '.join(known)}."
+                f"{start} names an unknown parameter '{key}'.{suggest(key, known)} Known: {', '.join(known)}."
             )
         if not equals or not value or parameter in changes:
-            raise ConfigError(
-                f"{_sentence_start(who)} must give '{key}' one value, as in '{key}=value'. Got '{text}' instead."
-            )
+            raise ConfigError(f"{start} must give '{key}' one value, as in '{key}=value'. Got '{text}' instead.")
         changes[parameter] = None if value.lower() == "none" else value
     try:
         return base.replace(**changes)
     except ConfigError as error:
         told = re.fullmatch(r"The ('\w+') parameter of TrainingConfig (.*)", str(error))
-        raise ConfigError(f"{told[1]} in {who} {told[2]}" if told else f"{_sentence_start(who)}: {error}") from None
+        raise ConfigError(f"{told[1]} in {who} {told[2]}" if told else f"{start}: {error}") from None
 
 
-def _sentence_start(text: str) -> str:
-    return text[:1].upper() + text[1:]
+_ENOUGH = 0.5  # of the cells must be known, or no time is estimated
 
 
 def count_cells(suite: BenchmarkSuite) -> int:
@@ -338,19 +331,13 @@ def cost_key(dataset: str, booster: BoosterType, training: TrainingConfig, libra
 
 def estimate_seconds(suite: BenchmarkSuite, history: Mapping[str, float], *, jobs: int = 1) -> float | None:
     """The time a run would take, from the seconds per cell by `cost_key`; None unless half of its cells are known."""
-    known, cells, total = 0, 0, 0.0
+    cells: list[float | None] = []
     for config in suite.configs:
         for library in config.libraries:
-            seconds = history.get(cost_key(config.dataset.name, config.booster_type, config.training, library))
-            repeats = _repeats(suite, config)
-            cells += repeats
-            if seconds is not None:
-                known += repeats
-                total += seconds * repeats
-    return total / known * cells / jobs if 2 * known >= cells > 0 else None
-
-
-_ENOUGH = 0.5  # of the cells must be known, or nothing is estimated
+            key = cost_key(config.dataset.name, config.booster_type, config.training, library)
+            cells += [history.get(key)] * _repeats(suite, config)
+    known = [seconds for seconds in cells if seconds is not None]
+    return math.fsum(known) / len(known) * len(cells) / jobs if known and len(known) >= _ENOUGH * len(cells) else None
 
 
 def costs_by_key(seconds: Mapping[tuple[str, str, str, str], float]) -> dict[str, float]:
@@ -368,28 +355,19 @@ def seconds_by_key(cells: Iterable[Cell], costs: Mapping[str, float]) -> dict[st
 
     Empty unless half of the cells are known. A build of which nothing is known takes as long as its library did.
     """
+    from boosters_eval.programs.benchmark.spec import FitSpec  # noqa: PLC0415 (a list of suites needs none)
+
     kinds: dict[tuple[str, str], float | None] = {}
     keys: dict[str, tuple[str, str]] = {}
     for cell in cells:
         kind = keys[cell.key] = (cell.spec.name, cell.target.name)
-        if kind not in kinds:
-            kinds[kind] = _known(cell, costs)
-    known = [value for kind in keys.values() if (value := kinds[kind]) is not None]
+        spec = cell.spec
+        if kind not in kinds and type(spec) is FitSpec:  # a workload that does more takes longer
+            names = (cell.target.name, cell.target.library)
+            found = (costs.get(cost_key(spec.dataset, spec.booster_type, spec.training, name)) for name in names)
+            kinds[kind] = next((value for value in found if value is not None), None)
+    known = [value for kind in keys.values() if (value := kinds.get(kind)) is not None]
     if not known or len(known) < _ENOUGH * len(keys):
         return {}
     mean = math.fsum(known) / len(known)
-    return {key: mean if (value := kinds[kind]) is None else value for key, kind in keys.items()}
-
-
-def _known(cell: Cell, costs: Mapping[str, float]) -> float | None:
-    from boosters_eval.programs.benchmark.fit import Fit  # noqa: PLC0415 (loads numpy)
-    from boosters_eval.programs.benchmark.spec import FitSpec  # noqa: PLC0415 (loads numpy)
-
-    spec = cell.spec
-    if not isinstance(spec, FitSpec) or spec.workload != Fit.name:  # one that does more takes longer
-        return None
-    found = (
-        costs.get(cost_key(spec.dataset, spec.booster_type, spec.training, name))
-        for name in (cell.target.name, cell.target.library)
-    )
-    return next((value for value in found if value is not None), None)
+    return {key: mean if (value := kinds.get(kind)) is None else value for key, kind in keys.items()}

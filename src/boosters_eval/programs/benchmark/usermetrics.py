@@ -45,7 +45,7 @@ class UserMetric(Model):
         register_metric(self.name, self.find(), higher_is_better=self.higher_is_better, replace=True)
 
 
-def from_spec(spec: str) -> UserMetric | None:
+def find_in_file(spec: str) -> UserMetric | None:
     """The metric named by a spec of the form FILE.py:FUNCTION[:higher|lower]; None for any other spec."""
     file, found, rest = spec.partition(".py:")
     if not found:
@@ -64,7 +64,7 @@ def from_spec(spec: str) -> UserMetric | None:
     return UserMetric(name=name, file=str(path), higher_is_better=higher, digest=digest)
 
 
-def from_registry(spec: str) -> UserMetric | None:
+def find_registered(spec: str) -> UserMetric | None:
     """A metric that was registered in this process; None for one that is built in, or not known at all.
 
     Workers find its function by module and name. One that has none is refused, before anything runs.

@@ -22,12 +22,12 @@ from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import KnownOutcomes, check_names, continuing, is_elsewhere, opened
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.benchmarks import comparison
-from boosters_eval.programs.benchmark.compare import data_of, training_of
+from boosters_eval.programs.benchmark.benchmarks import make_comparison
+from boosters_eval.programs.benchmark.compare import read_data_settings, read_training
 from boosters_eval.programs.benchmark.comparisons import observe
 from boosters_eval.programs.benchmark.planning import check_growth, fit_specs, prepare_seeds
 from boosters_eval.programs.benchmark.runs import collect, run_once
-from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
+from boosters_eval.programs.benchmark.usermetrics import find_in_file, metric_names
 from boosters_eval.programs.bisect.answer import (
     Bisection,
     BisectionStep,
@@ -404,14 +404,14 @@ def make_bisector(request: BisectRequest, candidates: Sequence[Candidate]) -> Bi
     if named is not None:
         named = {"memory": _MEMORY}.get(named, named) if isinstance(named, str) else metric_names([named])[0]
     extra = [] if named is None or named in _NUMBERS else [named]
-    benchmarks = comparison(
+    benchmarks = make_comparison(
         request.dataset,
         _ANY_LIBRARY,
         request.booster,
-        training=training_of(request),
+        training=read_training(request),
         metrics=extra,
         task=request.task,
-        data=data_of(request),
+        data=read_data_settings(request),
         target=request.target,
         split=request.split,
         profile=request.profile,
@@ -426,7 +426,7 @@ def make_bisector(request: BisectRequest, candidates: Sequence[Candidate]) -> Bi
     if metric in _NUMBERS:
         better = False
     else:
-        user = from_spec(metric)
+        user = find_in_file(metric)
         metric = user.name if user is not None else for_task(metric, config.task).spec
         usual = [item.spec for item in task_metrics(config.task)]
         if metric in usual:

@@ -13,10 +13,9 @@ from packaging.version import InvalidVersion, Version
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.terms import the
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds.commits import build_commit, commits_between
-from boosters_eval.runners.builds.install import released_versions
+from boosters_eval.runners.builds.install import list_versions, resolve_build
 from boosters_eval.runners.builds.reference import parse_reference, wheel_parts
-from boosters_eval.runners.builds.resolve import resolve_build
+from boosters_eval.runners.builds.sources import build_commit, list_commits
 from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def _releases(library: str, versions: str | Sequence[str], install: Callable[[st
     """The released versions from A to B, both included, or exactly those that are listed."""
     if isinstance(versions, str):
         low, high = _ends(versions)
-        known = released_versions(library)
+        known = list_versions(library)
         chosen = [version for version in known if low <= Version(version) <= high]
         if len(chosen) < 2:
             there = f"pip finds {known[0]} to {known[-1]}" if known else "pip finds none"
@@ -96,7 +95,7 @@ def _of_commits(library: str, request: BisectRequest, install: Callable[[str], t
 
     return [
         Candidate(commit.short, partial(resolve, commit.sha, commit.short), commit.subject)
-        for commit in commits_between(folder, request.commits or "")
+        for commit in list_commits(folder, request.commits or "")
     ]
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ExitCode, Interruption
 from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.text import as_json, count_of, sized
-from boosters_eval.runners.builds.commits import kept_wheels, wheels_folder
 from boosters_eval.runners.builds.install import install_reference
 from boosters_eval.runners.builds.reference import parse_reference
-from boosters_eval.runners.builds.store import all_builds, builds_folder, damaged_folders, find_build, remove_build
+from boosters_eval.runners.builds.sources import list_wheels, wheels_folder
+from boosters_eval.runners.builds.store import builds_folder, find_build, find_damaged, remove_build, scan_builds
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RemoveBuildsRequest,
         ShowBuildRequest,
     )
-    from boosters_eval.runners.builds.commits import KeptWheel
+    from boosters_eval.runners.builds.sources import KeptWheel
     from boosters_eval.runners.builds.store import StoredBuild
 
 
@@ -51,7 +51,7 @@ class AddedBuilds(Findings):
 
 
 def list_builds(request: ListBuildsRequest) -> ListedBuilds:
-    return ListedBuilds(tuple(all_builds(request.home)), tuple(kept_wheels(request.home)), request)
+    return ListedBuilds(tuple(scan_builds(request.home)), tuple(list_wheels(request.home)), request)
 
 
 @dataclass(frozen=True)
@@ -136,15 +136,15 @@ def choose_builds(request: RemoveBuildsRequest) -> Removal:
 def choose_unused(request: PruneBuildsRequest) -> Removal:
     """Remove what was not used for a while, what is damaged, and wheels."""
     limit = time.time() - request.older_than.total_seconds()
-    things = [_removable(build) for build in all_builds(request.home) if build.used < limit]
+    things = [_removable(build) for build in scan_builds(request.home) if build.used < limit]
     things += [
         Removable(path.name, f"{path.name}  damaged or unfinished", partial(remove_build, path))
-        for path in damaged_folders(request.home)
+        for path in find_damaged(request.home)
         if path.stat().st_mtime < limit
     ]
     things += [
         Removable(wheel.folder.name, _wheel_line(wheel), wheel.remove)
-        for wheel in kept_wheels(request.home)
+        for wheel in list_wheels(request.home)
         if wheel.used < limit
     ]
     return Removal("build", tuple(things))

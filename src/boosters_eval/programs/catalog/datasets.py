@@ -19,7 +19,7 @@ from boosters_eval.datasets.files import examine_file, sidecar_path, sidecar_tex
 from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
 from boosters_eval.datasets.store import audit_of, open_stored
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.compare import data_of
+from boosters_eval.programs.benchmark.compare import read_data_settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Bar:
 
 def show_dataset(request: ShowDatasetRequest) -> DescribedDataset:
     """Load a data set, from the cache where possible, and describe it."""
-    settings = data_of(request)
+    settings = read_data_settings(request)
     if settings is not None:
         check_applicable(settings, [request.name])
     config = resolve_dataset(request.name, _task(request.task), settings, request.split)
@@ -186,7 +186,7 @@ def write_settings(request: InitDatasetRequest) -> WrittenSettings:
         raise ConfigError(
             f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{request.file}' instead."
         )
-    settings = data_of(request) or DataSettings()
+    settings = read_data_settings(request) or DataSettings()
     check_applicable(settings, [request.file])
     out = sidecar_path(Path(path))
     if out.exists() and not request.force:

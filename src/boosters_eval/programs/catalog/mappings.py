@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.findings import Findings
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.benchmarks import competing, parse_boosters, parse_profile
-from boosters_eval.programs.benchmark.compare import training_of
+from boosters_eval.programs.benchmark.benchmarks import find_competitors, parse_boosters
+from boosters_eval.programs.benchmark.compare import read_training
 from boosters_eval.runners import RUNNERS, FitRequest
+from boosters_eval.runners.config import parse_member
 from boosters_eval.runners.devices import device_fault
+from boosters_eval.runners.parameters import Profile
 from boosters_eval.runners.rules import CANONICAL
 
 if TYPE_CHECKING:
@@ -20,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def explain(request: ExplainRequest) -> Mappings:
-    named = competing(request.libraries, None)
+    named = find_competitors(request.libraries, None)
     every = RUNNERS.values() if named is None else list(named.values())
-    task, training = Task(request.task), training_of(request)
+    task, training = Task(request.task), read_training(request)
     records = []
     for kind in parse_boosters(request.booster):
         fit = FitRequest(
             task=task,
             training=training,
             booster_type=kind,
-            profile=parse_profile(request.profile),
+            profile=parse_member("profile", request.profile, Profile),
             n_classes={Task.BINARY: 2, Task.MULTICLASS: request.classes}.get(task),
             quantiles=tuple(request.quantiles) if task is Task.QUANTILE else (),
             categorical=tuple(request.categorical),

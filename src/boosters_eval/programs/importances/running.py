@@ -13,10 +13,16 @@ from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.session import PlannedRun, check_names, opened
 from boosters_eval.engine.summaries import kind_of
-from boosters_eval.programs.benchmark.benchmarks import comparison
-from boosters_eval.programs.benchmark.compare import announce, benchmark_arguments, complaint, is_success, run_line
+from boosters_eval.programs.benchmark.benchmarks import make_comparison
+from boosters_eval.programs.benchmark.compare import (
+    announce,
+    collect_arguments,
+    describe_run,
+    explain_failure,
+    is_success,
+)
 from boosters_eval.programs.benchmark.planning import prepare
-from boosters_eval.programs.benchmark.runs import collected, run_once
+from boosters_eval.programs.benchmark.runs import collect_fits, run_once
 from boosters_eval.programs.importances.planning import IMPORTANCES, explained
 from boosters_eval.programs.importances.results import Explanations
 from boosters_eval.programs.importances.workload import ImportancesSpec
@@ -42,7 +48,7 @@ def explain(request: ImportancesRequest) -> Findings:
 def prepare_importances(request: ImportancesRequest) -> PreparedRun:
     """The plan of the same comparison, whose models are asked what they rely on."""
     check_names(request)
-    prepared = prepare(comparison(**benchmark_arguments(request)), request.seeds, request)
+    prepared = prepare(make_comparison(**collect_arguments(request)), request.seeds, request)
     return explained(
         prepared,
         kinds=request.kinds,
@@ -92,9 +98,9 @@ class ImportancesFindings(Findings):
         """The run, and why it is no success, even if quiet."""
         found = self.explanations
         if not screen.quiet and found.run_id:
-            screen.note(run_line(found.collection))
+            screen.note(describe_run(found.collection))
         if self.exit_code:
-            screen.note(complaint(found.collection))
+            screen.note(explain_failure(found.collection))
 
     def _document(self) -> Any:
         return self.explanations.document(self.request.top)
@@ -120,4 +126,4 @@ def explanations_of(run: Run, arrays: Path, *, unfinished: int | None = None) ->
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
         kind = run.facts.kind
         raise RunError(f"Run {plan.run_id} explains no models: it is {with_article(kind)} run.")
-    return Explanations(collected(run, unfinished=unfinished), arrays.absolute())
+    return Explanations(collect_fits(run, unfinished=unfinished), arrays.absolute())

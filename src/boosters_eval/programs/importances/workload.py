@@ -20,7 +20,7 @@ from boosters_eval.engine.lane import message_of
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.rows import quantile_columns
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.fit import Fit, fit_cell, taken_rows
+from boosters_eval.programs.benchmark.fit import Fit, fit_cell, take_rows
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.importances.records import (
     KINDS,
@@ -41,8 +41,7 @@ from boosters_eval.runners.explanations import (
     raw_scores,
     with_constant,
 )
-from boosters_eval.runners.measure import check_predictions
-from boosters_eval.runners.warmup import ROUNDS, few_rows, small_request
+from boosters_eval.runners.measure import ROUNDS, check_predictions, few_rows, small_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -213,7 +212,7 @@ class _Subject:
         self.asked = (runner, fitted.translation, fitted.done.model)
         self.seconds = {"fit": fitted.done.train_s, "predict": fitted.done.predict_s}
         split, table, x = fitted.data.split, fitted.table, fitted.data.x_valid
-        groups = taken_rows(table.groups, split.valid)
+        groups = take_rows(table.groups, split.valid)
         self.places = measured_rows(len(x), most_rows(spec, x.shape[1]), split.digest, groups)
         self.rows = np.asarray(split.valid)[self.places]
         self.x = x if len(self.places) == len(x) else np.ascontiguousarray(x[self.places])
@@ -264,7 +263,7 @@ class _Subject:
     def permutation(self, fields: dict[str, Any]) -> MeasuredKind:
         """Permutation importance, with weights and queries."""
         spec, table = self.spec, self.fitted.table
-        rows = {name: taken_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
+        rows = {name: take_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
         score = score_by(spec.primary_metric, spec.task, spec.quantiles, np.asarray(table.y[self.rows]), **rows)
         fields["measured_score"] = baseline = score(self.fitted.done.predictions[self.places])
 

@@ -25,7 +25,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.protocol import Protocol, load_steps
+from boosters_eval.programs.benchmark.paper_protocol import Protocol, load_steps
 from boosters_eval.programs.paper.specification import (
     BoundRun,
     CallableRun,
@@ -35,7 +35,7 @@ from boosters_eval.programs.paper.specification import (
     PaperDataset,
 )
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.targets import target_of
+from boosters_eval.runners.installed import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

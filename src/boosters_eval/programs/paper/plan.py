@@ -15,17 +15,22 @@ from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.metrics import RESOURCES, primary_metric
-from boosters_eval.programs.benchmark.natives import STOPPING_METRIC, canonical_native
-from boosters_eval.programs.benchmark.protocol import STEPS, Protocol, step_addresses
+from boosters_eval.programs.benchmark.paper_protocol import (
+    STEPS,
+    STOPPING_METRIC,
+    Protocol,
+    canonicalize_native,
+    locate_steps,
+)
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.programs.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.programs.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
-from boosters_eval.runners.builds.resolve import resolve_competitors
+from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.installed import target_of
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
-from boosters_eval.runners.targets import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +126,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     config, data = _data(target)
     (runner,) = resolve_competitors([run.library]).values()
     training = TrainingConfig(**_plain(run.parameters))
-    native = canonical_native(run.known_as, _plain(run.native))
+    native = canonicalize_native(run.known_as, _plain(run.native))
     stopping = run.early_stopping
     if stopping is not None:
         training = training.replace(early_stopping_rounds=int(stopping.rounds))
@@ -170,7 +175,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         metrics=metrics,
         std_over="splits",
         conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads), **device},
-        inputs={"data": str(data.path), **step_addresses(run.preprocessing)},
+        inputs={"data": str(data.path), **locate_steps(run.preprocessing)},
         repeats=seeds,
         warnings=_unknown_metrics(target, metrics),
     )
@@ -235,7 +240,7 @@ def _saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None
         metrics=metrics,
         std_over=None if fixed else "splits",
         conditions={"model": path.name, **_data_conditions(config.name, data, protocol)},
-        inputs={"data": str(data.path), "model": str(path.resolve()), **step_addresses(run.preprocessing)},
+        inputs={"data": str(data.path), "model": str(path.resolve()), **locate_steps(run.preprocessing)},
         repeats=1 if fixed else seeds,
         warnings=(*drawn, *_unknown_metrics(target, metrics)),
     )

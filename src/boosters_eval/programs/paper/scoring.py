@@ -12,8 +12,8 @@ from boosters_eval.core.errors import BoostersEvalError, MetricInputError
 from boosters_eval.datasets import open_stored
 from boosters_eval.metrics import compute_metrics
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.paper_protocol import Protocol
 from boosters_eval.programs.benchmark.preparing import Prepared, ProtocolSplit, prepare_rows, protocol_split
-from boosters_eval.programs.benchmark.protocol import Protocol
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, Translation
 from boosters_eval.runners.measure import check_predictions

@@ -16,8 +16,7 @@ from boosters_eval.core.terms import given, named, the
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
-from boosters_eval.programs.benchmark.natives import STOPPING_METRIC
-from boosters_eval.programs.benchmark.protocol import STEPS
+from boosters_eval.programs.benchmark.paper_protocol import STEPS, STOPPING_METRIC
 from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
     CallableRun,

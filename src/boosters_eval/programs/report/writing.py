@@ -13,7 +13,7 @@ from boosters_eval.core.files import check_writable, open_in_browser, write_atom
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import count_of
-from boosters_eval.programs.benchmark.compare import announce, complaint, is_success, prepare_suite
+from boosters_eval.programs.benchmark.compare import announce, explain_failure, is_success, prepare_suite
 from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import load_run, run_prepared
@@ -83,7 +83,7 @@ class WrittenReport(Findings):
             have = f"{count_of(missing, 'cell')} {'has' if missing == 1 else 'have'}"
             screen.note(f"Note: {have} no outcome: this is not a report on the whole run.")
         if self.exit_code:
-            screen.note(complaint(self.results))
+            screen.note(explain_failure(self.results))
 
 
 def write(request: ReportRequest) -> WrittenReport:

@@ -1,4 +1,4 @@
-"""Installing a build on first use: into a folder of the store, and never into the user's environment."""
+"""From what a user names to a competitor: a build is installed on first use, and never into the user's environment."""
 
 from __future__ import annotations
 
@@ -16,152 +16,40 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.distributions import distributions_in, normalized
-from boosters_eval.core.errors import BuildError
+from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.processes import kill_group
-from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds.importing import import_fault, surroundings
+from boosters_eval.runners import RUNNERS, Runner
+from boosters_eval.runners.builds.reference import is_reference, parse_reference
+from boosters_eval.runners.builds.sources import digest_files, digest_source
 from boosters_eval.runners.builds.store import (
     BuildOrigin,
     BuildRecord,
     StoredBuild,
     builds_folder,
+    changed_since,
     content_of,
-    locked,
+    describe_surroundings,
+    find_import_fault,
+    find_stored,
+    lock_build,
     size_of,
     stamp_of,
-    stored_build,
     write_record,
 )
-from boosters_eval.runners.installed import digest_in
+from boosters_eval.runners.installed import digest_in, installed_build
+from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
-    from boosters_eval.runners.base import Runner
     from boosters_eval.runners.builds.reference import BuildReference
-
-
-# What tools leave beside source code. Only where git does not say what belongs to the source, or does not ignore it.
-_PRODUCTS = frozenset({"build", "dist", "target", "node_modules", "venv", "__pycache__"})
-_PRODUCT_ENDS = (".egg-info", ".pyc", ".pyo")
-# What git sets for its hooks, and by which it would look into another repository than that of the folder.
-_OTHER_REPOSITORY = frozenset(
-    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"}
-)
-
-
-def wheel_digest(path: Path) -> str:
-    """Of the file itself."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BuildError(f"Cannot read {path}: {error.strerror}.") from None
-
-
-def source_files(folder: Path) -> dict[str, str]:
-    """The digest of each file that a build of the folder may depend on.
-
-    In a git repository it is the whole of it, because a folder may be built from its neighbors: what is tracked, and
-    what is neither tracked nor ignored. Elsewhere it is every file in the folder but the products of builds; so it is
-    in a repository that git refuses to read, as it does where another user owns it.
-    """
-    place = folder.resolve()
-    root = next((parent for parent in (place, *place.parents) if (parent / ".git").exists()), None)
-    if root is None:
-        return _walked(folder)
-    files = _walked(root) if _git(root, "rev-parse", "--is-inside-work-tree") is None else _repository(root)
-    return {".": os.path.relpath(place, root), **files}
-
-
-def source_digest(files: dict[str, str]) -> str:
-    """Of all these files with their names."""
-    lines = "\n".join(f"{name}\0{content}" for name, content in sorted(files.items()))
-    return compute_digest(lines.encode("utf-8", "surrogateescape"))
-
-
-def _repository(root: Path) -> dict[str, str]:
-    tracked = _listed(root, "--cached")
-    others = [name for name in _listed(root, "--others", "--exclude-standard") if not _is_product(name)]
-    found: dict[str, str] = {}
-    for name in dict.fromkeys([*tracked, *others]):
-        if name in {"./", "."}:  # a submodule that is not there calls itself so
-            continue
-        path = root / name
-        if path.is_dir() and not path.is_symlink():  # a submodule, or a repository inside this one
-            found |= {f"{name.rstrip('/')}/{inner}": content for inner, content in _repository(path).items()}
-        else:
-            found |= _followed(name, path, (root.resolve(),))
-    return found
-
-
-def _listed(root: Path, *which: str) -> list[str]:
-    return list(filter(None, (_git(root, "ls-files", "-z", *which) or "").split("\0")))
-
-
-def _git(folder: Path, *words: str) -> str | None:
-    """What git says; None where there is no repository, or no git."""
-    try:
-        done = subprocess.run(  # noqa: S603 (a fixed command on the user's own folder)
-            ["git", "-C", str(folder), *words],  # noqa: S607 (git as the user has it)
-            capture_output=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY},
-        )
-    except OSError:
-        return None
-    return os.fsdecode(done.stdout) if done.returncode == 0 else None
-
-
-def _walked(folder: Path, within: tuple[Path, ...] = ()) -> dict[str, str]:
-    """All files of a folder that are no products, with what links lead to elsewhere."""
-    found: dict[str, str] = {}
-    within = (*within, folder.resolve())
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and not _is_product(f"{name}/")]
-        links = [name for name in folders if Path(place, name).is_symlink()]
-        for path in (Path(place, name) for name in (*names, *links)):
-            name = path.relative_to(folder).as_posix()
-            found |= {} if _is_product(name) else _followed(name, path, within)
-    return found
-
-
-def _followed(name: str, path: Path, within: tuple[Path, ...]) -> dict[str, str]:
-    """A file; of a link also what it leads to, unless that is in a folder that is looked at anyway, or around one."""
-    found = {name: _content(path)}
-    goal = Path(os.path.realpath(path))
-    if not path.is_symlink() or any(goal.is_relative_to(one) or one.is_relative_to(goal) for one in within):
-        return found
-    if goal.is_dir():
-        return found | {f"{name}/{inner}": content for inner, content in _walked(goal, within).items()}
-    return found | ({f"{name}/": _content(goal)} if goal.is_file() else {})
-
-
-def _is_product(name: str) -> bool:
-    folders = name.split("/")[:-1]
-    return name.endswith(_PRODUCT_ENDS) or any(part in _PRODUCTS or part.endswith(".egg-info") for part in folders)
-
-
-def _content(path: Path) -> str:
-    """A file's digest, a link's goal, and whether it can be executed."""
-    try:
-        if path.is_symlink():
-            return f"link {path.readlink()}"
-        with path.open("rb") as file:
-            executable = "x" if os.fstat(file.fileno()).st_mode & 0o100 else "-"
-            return f"{executable} {hashlib.file_digest(file, 'sha256').hexdigest()}"
-    except FileNotFoundError:
-        return "missing"
-    except OSError as error:
-        raise BuildError(f"Cannot read {path}: {error.strerror}.") from None
 
 
 # Settings of the user that would install elsewhere, something else, or nothing. Those of a configuration file are
@@ -206,7 +94,6 @@ class PipResult:
 
     @property
     def is_full(self) -> bool:
-        """Whether the disk was."""
         return self.code != 0 and "No space left on device" in self.output
 
     @property
@@ -284,18 +171,18 @@ def install_reference(reference: BuildReference, *, home: Path | None = None, is
 def install_order(order: BuildOrder, *, home: Path | None = None) -> StoredBuild:
     """The build that was ordered, from the store or installed now; what cannot be used is a BuildError."""
     alone = replace(order, isolated=True)
-    order = alone if stored_build(alone.build_id, home) else order
-    known = _usable(order, home)
+    order = alone if find_stored(alone.build_id, home) else order
+    known = _find_usable(order, home)
     if known is not None:
         return known
     waiting = f"Waiting for another process, which is installing {order.reference} ..."
-    with locked(order.build_id, home, busy=lambda: tell(waiting)):
-        return _usable(order, home) or _installed(order, home)
+    with lock_build(order.build_id, home, busy=lambda: tell(waiting)):
+        return _find_usable(order, home) or _install(order, home)
 
 
-def _usable(order: BuildOrder, home: Path | None) -> StoredBuild | None:
+def _find_usable(order: BuildOrder, home: Path | None) -> StoredBuild | None:
     """The build in the store, if it is as it was installed and can be imported here."""
-    build = stored_build(order.build_id, home)
+    build = find_stored(order.build_id, home)
     if build is None:
         return None
     if not build.is_whole():
@@ -308,28 +195,23 @@ def _usable(order: BuildOrder, home: Path | None) -> StoredBuild | None:
 
 def _check_import(order: BuildOrder, build: StoredBuild) -> None:
     """Try the import, unless it worked before in the same surroundings."""
-    now, file = surroundings(build.installation), build.folder / "imported"
+    now, file = describe_surroundings(build.installation), build.folder / "imported"
     with contextlib.suppress(OSError):
         if file.read_text() == now:
             return
-    fault = import_fault(order.runner, build.installation)
+    fault = find_import_fault(order.runner, build.installation)
     if fault:
-        raise BuildError(_import_sentence(order, fault))
+        sentence = f"{order.reference} cannot be imported: {fault.rstrip('.')}."
+        remedy = (
+            " If it needs other versions of what is installed here, give it an environment of its own:"
+            f" boosters-eval builds add '{order.reference}' --isolated"
+        )
+        raise BuildError(sentence if order.isolated else sentence + remedy)
     with contextlib.suppress(OSError):
         file.write_text(now)
 
 
-def _import_sentence(order: BuildOrder, fault: str) -> str:
-    sentence = f"{order.reference} cannot be imported: {fault.rstrip('.')}."
-    if order.isolated:
-        return sentence
-    return (
-        f"{sentence} If it needs other versions of what is installed here, give it an environment of its own:"
-        f" boosters-eval builds add '{order.reference}' --isolated"
-    )
-
-
-def _installed(order: BuildOrder, home: Path | None) -> StoredBuild:
+def _install(order: BuildOrder, home: Path | None) -> StoredBuild:
     """Install beside the place where it belongs, and move it there when it is complete."""
     root = builds_folder(home)
     for left in root.glob(f".{order.build_id}-*"):  # of an installation that was killed
@@ -366,7 +248,7 @@ def _fill(order: BuildOrder, partial: Path) -> None:
     """Try what pip may be told in turn, as long as there is no such distribution."""
     scratch = partial / "scratch"
     scratch.mkdir()
-    beside = base_requirements() if order.isolated else []
+    beside = list_requirements() if order.isolated else []
     done = None
     for requirement in order.make(scratch):
         done = install_into(partial / "site", [requirement, *beside], dependencies=order.isolated)
@@ -381,7 +263,7 @@ def _fill(order: BuildOrder, partial: Path) -> None:
         raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
 
 
-def base_requirements() -> list[str]:
+def list_requirements() -> list[str]:
     """What this program itself needs to run a cell, in versions as they are here."""
     try:
         needed = importlib.metadata.requires("boosters-eval") or []
@@ -436,28 +318,32 @@ def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
             reference.runner, "version", str(reference.version), str(reference), lambda _: wanted, isolated=isolated
         )
     wheel = [str(reference.path)]
-    digest = wheel_digest(reference.path)
+    try:
+        with reference.path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BuildError(f"Cannot read {reference.path}: {error.strerror}.") from None
     return BuildOrder(reference.runner, "wheel", digest, str(reference), lambda _: wheel, isolated=isolated)
 
 
 def _folder_order(reference: BuildReference, folder: Path, *, isolated: bool) -> BuildOrder:
     """The order for a source folder as it is now; one that is edited meanwhile is not what was built."""
-    before = source_files(folder)
+    before = digest_files(folder)
 
     def settled() -> str:
-        after = source_files(folder)
+        after = digest_files(folder)
         edited = next((name for name, content in before.items() if after.get(name) != content), None)
         if edited is not None:
             raise BuildError(f"{reference} was changed while it was being built ({edited}): try again.")
-        return source_digest(after)  # with what the build itself has left there, so that it is found again
+        return digest_source(after)  # with what the build itself has left there, so that it is found again
 
-    source = source_digest(before)
+    source = digest_source(before)
     return BuildOrder(
         reference.runner, "source", source, str(reference), lambda _: [str(folder)], isolated=isolated, settled=settled
     )
 
 
-def released_versions(library: str) -> list[str]:
+def list_versions(library: str) -> list[str]:
     """The released versions that pip finds for this interpreter, ascending; pre-releases are left out.
 
     Of all its distributions, since a version is installed from whichever has it: xgboost-cpu began with 2.1.
@@ -475,3 +361,66 @@ _RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
 
 def _numbers(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def resolve_build(text: str, *, home: Path | None = None, isolated: bool = False) -> type[Runner]:
+    """The adapter of the build that a text names, installed if it is not yet."""
+    reference = parse_reference(text)
+    build = install_reference(reference, home=home, isolated=isolated)
+    return reference.runner.at(reference.label, build.installation)
+
+
+def resolve_competitors(items: Iterable[Any], home: Path | None = None) -> dict[Any, type[Runner]]:
+    """The adapter of each competitor: a library, or a build, which is installed on first use.
+
+    Two that have one name, or are the same build, are refused.
+    """
+    every = list(items)
+    for item in every:
+        if not isinstance(item, (str, type)):
+            library_name(item)  # refuses it
+    found = {item: _find_competitor(item, home) for item in dict.fromkeys(every)}
+    names: dict[str, Any] = {}
+    for item, runner in found.items():
+        other = names.setdefault(runner.name, item)
+        if found[other].installation != runner.installation:
+            build = other if runner.installation is None else item
+            raise ConfigError(
+                f"Two competitors are named '{runner.name}' ({_shown(other)} and {_shown(item)}): give one of"
+                f" them another name, as in NAME={_shown(build).removeprefix(f'{runner.name}=') or build}."
+            )
+    if any(runner.installation is not None for runner in found.values()):
+        _refuse_equal({name: found[item] for name, item in names.items()})
+    return found
+
+
+def _find_competitor(item: Any, home: Path | None) -> type[Runner]:
+    if isinstance(item, type) and issubclass(item, Runner) and item.installation is not None:
+        fault = changed_since(item.installation)  # nobody has looked at it since it was named
+        if fault:
+            raise BuildError(
+                f"{item.name}: {fault}; name it again by its version or its path, and it is installed again."
+            )
+        return item
+    if isinstance(item, str) and is_reference(item):
+        return resolve_build(item, home=home)
+    return RUNNERS[library_name(item)]
+
+
+def _refuse_equal(runners: dict[str, type[Runner]]) -> None:
+    """The same files under two names would be compared with themselves, as if that could tell something."""
+    seen: dict[str, str] = {}
+    for name, runner in runners.items():
+        if runner.missing() is not None:
+            continue
+        build = installed_build(runner)
+        other = seen.setdefault(build.digest, name)
+        if other != name:
+            raise ConfigError(
+                f"'{other}' and '{name}' are the same build of {runner.library()} ({build.version}, digest"
+                f" {build.digest}): leave one of them out."
+            )
+
+
+def _shown(item: Any) -> str:
+    return str(getattr(item, "__name__", item))

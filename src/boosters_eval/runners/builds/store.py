@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock, Timeout
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
-from boosters_eval.core.files import home, read_text, resolved, write_atomically
+from boosters_eval.core.files import compute_digest, home, read_text, resolved, write_atomically
 from boosters_eval.core.model import Model
+from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.text import encodable
 from boosters_eval.engine.cell import Installation
+from boosters_eval.engine.processes import ImportPath, end_name, prefer, worker_command
 from boosters_eval.runners.builds.reference import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from boosters_eval.runners.base import Runner
+
 
 BuildOrigin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
@@ -59,7 +68,6 @@ class StoredBuild:
 
     @property
     def site(self) -> Path:
-        """The folder that is imported from."""
         return self.folder / "site"
 
     @property
@@ -94,11 +102,10 @@ class StoredBuild:
 
 
 def builds_folder(where: Path | None = None) -> Path:
-    """The folder of all builds."""
     return home(where) / "builds"
 
 
-def stored_build(build_id: str, where: Path | None = None) -> StoredBuild | None:
+def find_stored(build_id: str, where: Path | None = None) -> StoredBuild | None:
     """The build of this id, or None if there is none that is complete."""
     folder = builds_folder(where) / build_id
     try:
@@ -108,28 +115,25 @@ def stored_build(build_id: str, where: Path | None = None) -> StoredBuild | None
     return StoredBuild(folder, record) if record.build_id == build_id else None
 
 
-def all_builds(where: Path | None = None) -> list[StoredBuild]:
+def scan_builds(where: Path | None = None) -> list[StoredBuild]:
     """Every build, the latest used first."""
     root = builds_folder(where)
     names = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
-    found = (stored_build(name, where) for name in names if not name.startswith("."))
+    found = (find_stored(name, where) for name in names if not name.startswith("."))
     return sorted(filter(None, found), key=lambda build: build.used, reverse=True)
 
 
-def damaged_folders(where: Path | None = None) -> list[Path]:
+def find_damaged(where: Path | None = None) -> list[Path]:
     """Folders in the store that hold no readable build: what an interrupted installation left, or a lost record."""
     root = builds_folder(where)
-    known = {build.folder for build in all_builds(where)}
-    return (
-        [path for path in sorted(root.iterdir()) if path.is_dir() and path not in known and path.name != _LOCKS]
-        if root.is_dir()
-        else []
-    )
+    known = {build.folder for build in scan_builds(where)}
+    folders = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    return [path for path in folders if path not in known and path.name != _LOCKS]
 
 
 def find_build(text: str, where: Path | None = None) -> StoredBuild:
     """A build by its id, the beginning of it, or what it was installed from, such as xgboost==3.0.5."""
-    builds = all_builds(where)
+    builds = scan_builds(where)
     named = [build for build in builds if text in (build.record.build_id, build.record.reference)]
     named = named or [build for build in builds if _is_of(build.record, text)]
     begun = [build for build in builds if len(text) >= 4 and build.record.build_id.startswith(text)]
@@ -156,7 +160,7 @@ def _is_of(record: BuildRecord, text: str) -> bool:
 
 
 @contextlib.contextmanager
-def locked(build_id: str, where: Path | None = None, *, busy: Callable[[], None] | None = None) -> Iterator[None]:
+def lock_build(build_id: str, where: Path | None = None, *, busy: Callable[[], None] | None = None) -> Iterator[None]:
     """Only one process at a time installs or removes a build.
 
     Who finds it locked calls `busy` and waits; without `busy`, that is an error.
@@ -180,7 +184,7 @@ def locked(build_id: str, where: Path | None = None, *, busy: Callable[[], None]
 def remove_build(folder: Path) -> None:
     """Remove a build as a whole, or what is left of one: it is renamed first, so that no half of it is ever found."""
     build_id = folder.name.lstrip(".").partition("-")[0]
-    with locked(build_id, folder.parent.parent):
+    with lock_build(build_id, folder.parent.parent):
         try:
             if folder.is_symlink():
                 folder.unlink()
@@ -193,7 +197,6 @@ def remove_build(folder: Path) -> None:
 
 
 def write_record(folder: Path, record: BuildRecord) -> None:
-    """Make a folder a build."""
     write_atomically(folder / "build.json", record.model_dump_json(indent=2) + "\n", own=True)
 
 
@@ -241,3 +244,66 @@ def _modified(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+_SECONDS = 300
+_ANSWER = "boosters-eval-import: "
+
+
+def find_import_fault(runner: type[Runner], installation: Installation) -> str:
+    """Why the build cannot be imported; '' if it can."""
+    path = ImportPath(installation.path, installation.isolated)
+    setup = {**path.setup(), "main": __name__, "address": address_of(runner, "runner"), "module": runner.module}
+    command, file = worker_command(setup)
+    with file:
+        try:
+            done = subprocess.run(  # noqa: S603 (this interpreter)
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_SECONDS,
+                pass_fds=[file.fileno()],
+                env={**os.environ, **path.environment()},
+            )
+        except subprocess.TimeoutExpired:
+            return f"importing it took more than {_SECONDS} s"
+    text = done.stdout.decode(errors="replace")
+    answer = next((line for line in reversed(text.splitlines()) if line.startswith(_ANSWER)), None)
+    if answer is None:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return ": ".join([f"the process that imported it ended by {end_name(done.returncode)}", *said])
+    return str(json.loads(answer.removeprefix(_ANSWER)))
+
+
+def main(setup: dict[str, Any]) -> None:
+    """In the other process: import the library, and see that it is this build of it."""
+    prefer(setup["first"])
+    fault = ""
+    try:
+        at_address(setup["address"]).load()
+        fault = find_foreign(setup["module"], setup["first"])
+    except BaseException as error:  # noqa: BLE001 (an import may fail in any way)
+        fault = " ".join(f"{type(error).__name__}: {encodable(str(error))}".split())[:600]
+    sys.stdout.write(f"\n{_ANSWER}{json.dumps(fault)}\n")
+    sys.stdout.flush()
+
+
+def find_foreign(module: str, folders: tuple[str, ...] | list[str]) -> str:
+    """How a module that was imported in this process is not one of these folders; '' if it is."""
+    package = sys.modules.get(module.partition(".")[0])
+    places = [getattr(package, "__file__", None), *getattr(package, "__path__", ())]
+    place = next((Path(place) for place in places if place), None)
+    if place is None or not any(place.resolve().is_relative_to(Path(folder).resolve()) for folder in folders):
+        return f"{module} was imported from {place} and not from the build's folder"
+    return ""
+
+
+def describe_surroundings(installation: Installation) -> str:
+    """What else decides whether it can be imported: this interpreter and the packages of the environment."""
+    found = [sys.version, sys.prefix]
+    for entry in [] if installation.isolated else sys.path:
+        with contextlib.suppress(OSError):  # an archive, or a folder that is not there
+            names = sorted(os.listdir(entry or "."))  # noqa: PTH208 (names alone)
+            found += [name for name in names if name.endswith((".dist-info", ".egg-info"))]
+    return compute_digest("\n".join(found).encode("utf-8", "surrogateescape"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean
-from boosters_eval.programs.benchmark.comparisons import RULES, TrivialScore, find_unbeaten
+from boosters_eval.programs.benchmark.comparisons import TrivialScore, find_unbeaten
+from boosters_eval.programs.benchmark.records import RULES
 from boosters_eval.reports.numbers import estimate, mean_and_std
 from boosters_eval.reports.tables import Row, TableCell
 

@@ -1,7 +1,8 @@
-"""The commits of a folder as wheels: each is checked out apart from the user's files, built, and kept."""
+"""A library's source: a digest of its files, and its commits as wheels, built apart from the user's files and kept."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -27,7 +28,18 @@ _LAST = 5  # lines of a build's output that are shown
 _CHECKOUT = "boosters-eval-commit-"  # how the folder of a checkout begins
 _HELD = "lock"  # in that folder, as long as it is in use
 WHEELS = "{wheels}"  # in a build command: the folder that the wheel belongs in
-_WHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # set inside a git hook: they would win over the folder
+# What tools leave beside source code. Only where git does not say what belongs to the source, or does not ignore it.
+_PRODUCTS = frozenset({"build", "dist", "target", "node_modules", "venv", "__pycache__"})
+_PRODUCT_ENDS = (".egg-info", ".pyc", ".pyo")
+# What git sets for its hooks, and by which it would look into another repository than that of the folder.
+_OTHER_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+)
 
 
 @dataclass(frozen=True)
@@ -39,11 +51,10 @@ class Commit:
 
     @property
     def short(self) -> str:
-        """As much of it as people read."""
         return self.sha[:_SHORT]
 
 
-def commits_between(folder: Path, text: str) -> list[Commit]:
+def list_commits(folder: Path, text: str) -> list[Commit]:
     """The commits of `GOOD..BAD` in order, GOOD included; of merges only the line that they were merged into."""
     good, dots, bad = text.partition("..")
     if not dots or not good or not bad or bad.startswith("."):
@@ -61,13 +72,7 @@ def commits_between(folder: Path, text: str) -> list[Commit]:
     return [Commit(*line.partition(" ")[::2]) for line in found]
 
 
-def build_commit(
-    folder: Path,
-    sha: str,
-    command: str | None = None,
-    *,
-    home: Path | None = None,
-) -> Path:
+def build_commit(folder: Path, sha: str, command: str | None = None, *, home: Path | None = None) -> Path:
     """The wheel of a commit, built on first use and kept by commit and command. The user's files stay as they are.
 
     Without a command, pip builds it. A command runs in a shell, in the folder as it was at that commit.
@@ -105,7 +110,6 @@ class KeptWheel:
 
     @property
     def size(self) -> int:
-        """In bytes."""
         return sum(path.stat().st_size for path in self.files)
 
     @property
@@ -125,11 +129,10 @@ class KeptWheel:
 
 
 def wheels_folder(home: Path | None = None) -> Path:
-    """Where the wheels of commits are kept."""
     return home_of(home) / "wheels"
 
 
-def kept_wheels(home: Path | None = None) -> list[KeptWheel]:
+def list_wheels(home: Path | None = None) -> list[KeptWheel]:
     """All wheels of commits, the latest used first."""
     root = wheels_folder(home)
     found = [KeptWheel(path) for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
@@ -205,30 +208,120 @@ def _commit(folder: Path, name: str) -> str:
 
 def _shallow(folder: Path) -> str:
     """Where commits of a clone may be that it lacks."""
-    found = _run_git(folder, ("rev-parse", "--is-shallow-repository"))
-    return " (this clone is shallow: 'git fetch --unshallow' gets the rest)" if found.stdout.strip() == "true" else ""
+    found = _run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip()
+    return " (this clone is shallow: 'git fetch --unshallow' gets the rest)" if found == b"true" else ""
 
 
 def _git(folder: Path, *words: str) -> str:
-    done = _run_git(folder, words)
+    done = _run_git(folder, *words)
     if done.returncode:
-        raise BuildError(f"git {words[0]} failed in {folder}: {' '.join(done.stderr.split()) or 'no output'}.")
-    return done.stdout
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        raise BuildError(f"git {words[0]} failed in {folder}: {said or 'no output'}.")
+    return done.stdout.decode(errors="replace")
 
 
 def _succeeds(folder: Path, *words: str) -> bool:
-    return _run_git(folder, words).returncode == 0
+    return _run_git(folder, *words).returncode == 0
 
 
-def _run_git(folder: Path, words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    git = shutil.which("git")
-    if git is None:
-        raise BuildError("Bisecting commits needs git, which is not installed.")
-    return subprocess.run(  # noqa: S603 (no shell)
-        [git, "-C", str(folder), *words], env=_environment(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+def _run_git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    command = ["git", "-C", str(folder), *words]
+    try:
+        return subprocess.run(command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 (no shell)
+    except OSError:
+        raise BuildError("Bisecting commits needs git, which is not installed.") from None
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _WHERE}
+    return {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+
+
+def digest_files(folder: Path) -> dict[str, str]:
+    """The digest of each file that a build of the folder may depend on.
+
+    In a git repository it is the whole of it, because a folder may be built from its neighbors: what is tracked, and
+    what is neither tracked nor ignored. Elsewhere it is every file in the folder but the products of builds; so it is
+    in a repository that git refuses to read, as it does where another user owns it.
+    """
+    place = folder.resolve()
+    root = next((parent for parent in (place, *place.parents) if (parent / ".git").exists()), None)
+    if root is None:
+        return _walk(folder)
+    files = _walk(root) if _ask_git(root, "rev-parse", "--is-inside-work-tree") is None else _walk_repository(root)
+    return {".": os.path.relpath(place, root), **files}
+
+
+def digest_source(files: dict[str, str]) -> str:
+    lines = "\n".join(f"{name}\0{content}" for name, content in sorted(files.items()))
+    return compute_digest(lines.encode("utf-8", "surrogateescape"))
+
+
+def _walk_repository(root: Path) -> dict[str, str]:
+    tracked = _list_files(root, "--cached")
+    others = [name for name in _list_files(root, "--others", "--exclude-standard") if not _is_product(name)]
+    found: dict[str, str] = {}
+    for name in dict.fromkeys([*tracked, *others]):
+        if name in {"./", "."}:  # a submodule that is not there calls itself so
+            continue
+        path = root / name
+        if path.is_dir() and not path.is_symlink():  # a submodule, or a repository inside this one
+            found |= {f"{name.rstrip('/')}/{inner}": content for inner, content in _walk_repository(path).items()}
+        else:
+            found |= _follow(name, path, (root.resolve(),))
+    return found
+
+
+def _list_files(root: Path, *which: str) -> list[str]:
+    return list(filter(None, (_ask_git(root, "ls-files", "-z", *which) or "").split("\0")))
+
+
+def _ask_git(folder: Path, *words: str) -> str | None:
+    """What git says; None where there is no repository, or no git."""
+    try:
+        done = _run_git(folder, *words)
+    except BuildError:
+        return None
+    return os.fsdecode(done.stdout) if done.returncode == 0 else None
+
+
+def _walk(folder: Path, within: tuple[Path, ...] = ()) -> dict[str, str]:
+    """All files of a folder that are no products, with what links lead to elsewhere."""
+    found: dict[str, str] = {}
+    within = (*within, folder.resolve())
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and not _is_product(f"{name}/")]
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for path in (Path(place, name) for name in (*names, *links)):
+            name = path.relative_to(folder).as_posix()
+            found |= {} if _is_product(name) else _follow(name, path, within)
+    return found
+
+
+def _follow(name: str, path: Path, within: tuple[Path, ...]) -> dict[str, str]:
+    """A file; of a link also what it leads to, unless that is in a folder that is looked at anyway, or around one."""
+    found = {name: _digest_file(path)}
+    goal = Path(os.path.realpath(path))
+    if not path.is_symlink() or any(goal.is_relative_to(one) or one.is_relative_to(goal) for one in within):
+        return found
+    if goal.is_dir():
+        return found | {f"{name}/{inner}": content for inner, content in _walk(goal, within).items()}
+    return found | ({f"{name}/": _digest_file(goal)} if goal.is_file() else {})
+
+
+def _is_product(name: str) -> bool:
+    folders = name.split("/")[:-1]
+    return name.endswith(_PRODUCT_ENDS) or any(part in _PRODUCTS or part.endswith(".egg-info") for part in folders)
+
+
+def _digest_file(path: Path) -> str:
+    """A file's digest, a link's goal, and whether it can be executed."""
+    try:
+        if path.is_symlink():
+            return f"link {path.readlink()}"
+        with path.open("rb") as file:
+            executable = "x" if os.fstat(file.fileno()).st_mode & 0o100 else "-"
+            return f"{executable} {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        raise BuildError(f"Cannot read {path}: {error.strerror}.") from None

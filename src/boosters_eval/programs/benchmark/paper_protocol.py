@@ -1,17 +1,31 @@
-"""The native parameters that a paper names: their other names, and those that a library would ignore in silence."""
+"""How a paper splits and prepares its data and sets a library up, where that is not our way; part of a fit's spec."""
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Gt, Lt
+from pydantic import Field
 
 from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.model import Model
+from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.runners.parameters import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners.base import Translation
 
 # The parameter that names the metric on which a library stops early.
@@ -70,7 +84,106 @@ _DEVICES = {
 _THREADS = frozenset({"nthread", "num_threads", "thread_count", "n_threads"})
 
 
-def canonical_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
+class Protocol(Model):
+    """What a fit does in another way than ours. The fields that are left out keep our way."""
+
+    preprocessing: tuple[str, ...] = ()  # steps in their order, by the names in STEPS
+    sources: dict[str, str] = Field(default_factory=dict)  # digests of the files of steps that are not our own
+    train: Annotated[int, Ge(1)] | None = None  # rows; None: all that are left
+    validation: Annotated[int, Ge(1)] | None = None  # rows to stop early on; None: a fifth of the others if needed
+    test: Annotated[int, Ge(1)] | Annotated[float, Gt(0), Lt(1)] | Literal["official"] = 0.2
+    native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters, which win; None takes one away
+
+    @property
+    def encodes_categories(self) -> bool:
+        """Whether no categorical column is left after the steps."""
+        return any(STEPS[name].encodes for name in self.preprocessing)
+
+    def unsupported(self, task: Task) -> str | None:
+        """Why this cannot be done for a task, or None."""
+        if task.value == "ranking" and (self.train or self.validation or isinstance(self.test, int)):
+            return "sizes in rows would cut the queries of a ranking data set"
+        reasons = ((name, STEPS[name].unsupported(task)) for name in self.preprocessing)
+        return next((f"the step '{name}' {reason}" for name, reason in reasons if reason), None)
+
+
+@dataclass(frozen=True)
+class StepRows:
+    """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float64]
+    categorical: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Step(ABC):
+    """One step of preprocessing: fitted on the training rows only, then applied to the others. One object per cell."""
+
+    encodes: ClassVar[bool] = False  # leaves no categorical column
+
+    @classmethod
+    def unsupported(cls, task: Task) -> str | None:  # noqa: ARG003 (most steps suit every task)
+        """Why the step makes no sense for a task ("needs ..."), or None. Imports nothing."""
+        return None
+
+    @abstractmethod
+    def fit(self, rows: StepRows, seed: int) -> StepRows:
+        """Learn from the training rows, and return them as the library shall see them."""
+
+    @abstractmethod
+    def apply(self, rows: StepRows) -> StepRows:
+        """Other rows, with what was learned."""
+
+    def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
+        """Predictions in the units of the original target."""
+        return predictions
+
+
+def _own() -> dict[str, type[Step]]:
+    from boosters_eval.programs.benchmark import preprocessing  # noqa: PLC0415 (its classes extend Step)
+
+    return preprocessing.OWN
+
+
+STEPS: Registry[type[Step]] = Registry(
+    "preprocessing step", group="boosters_eval.preprocessing", builtin=_own, fault=must_extend(Step)
+)
+
+
+def locate_steps(names: tuple[str, ...]) -> dict[str, str]:
+    """Where the process of a cell finds the steps: a script may have registered one that it does not know."""
+    found = {name: address_of(STEPS[name], "preprocessing step") for name in names}
+    return {"steps": json.dumps(found)} if found else {}
+
+
+def load_steps(inputs: Mapping[str, str]) -> None:
+    """Register what `locate_steps` described."""
+    for name, address in json.loads(inputs.get("steps", "{}")).items():
+        STEPS.register(name, at_address(address), replace=True)
+
+
+def override_natives(translation: Translation, protocol: Protocol | None) -> Translation:
+    """The translation with the protocol's native parameters in it, each with a mark."""
+    if protocol is None or not protocol.native:
+        return translation
+    marks = list(translation.marks)
+    for name, value in protocol.native.items():
+        before = translation.native.get(name)
+        if value != before:
+            what = "leaves it to the library" if value is None else f"sets {value}"
+            instead = "" if before is None else f" instead of {before}"
+            marks.append(Mark(parameter=name, kind="approximated", reason=f"the protocol {what}{instead}"))
+    merged = {**translation.native, **protocol.native}
+    return replace(
+        translation,
+        native={name: value for name, value in merged.items() if value is not None},
+        marks=tuple(marks),
+        origins={**translation.origins, **dict.fromkeys(protocol.native, "the protocol")},
+    )
+
+
+def canonicalize_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
     """Native parameters under the names that our own tables use, so that they replace what these would pass."""
     names = {alias: name for name, aliases in _ALIASES.get(library, {}).items() for alias in aliases}
     found: dict[str, Any] = {}
@@ -98,15 +211,15 @@ def refuse_ignored(library: str, given: Iterable[str], translation: Translation)
     known: set[str] = set()
     ignored: set[str] = set()
     if library == "lightgbm":
-        known = _lightgbm_names()
+        known = _list_lightgbm_names()
         ignored = set(names) - known if known else set()
     elif library == "xgboost" and names:
-        ignored = _ignored_by_xgboost(translation.native) & set(names)
+        ignored = _find_ignored_by_xgboost(translation.native) & set(names)
     for name in sorted(ignored):
         raise ConfigError(f"The native parameter '{name}' has no effect in {library}.{suggest(name, known)}")
 
 
-def _lightgbm_names() -> set[str]:
+def _list_lightgbm_names() -> set[str]:
     """All names that the installed version tells; none where it tells nothing."""
     aliases = getattr(import_module("lightgbm").basic, "_ConfigAliases", None)
     tell = getattr(aliases, "_get_all_param_aliases", None)
@@ -114,7 +227,7 @@ def _lightgbm_names() -> set[str]:
     return {name for main, others in found.items() for name in (main, *others)}
 
 
-def _ignored_by_xgboost(native: Mapping[str, Any]) -> set[str]:
+def _find_ignored_by_xgboost(native: Mapping[str, Any]) -> set[str]:
     """What it warns of when it is not silenced, on two rows; nothing for tasks that two rows are not enough for."""
     xgboost, numpy = import_module("xgboost"), import_module("numpy")
     booster = {

@@ -10,17 +10,18 @@ from boosters_eval.core.files import dump_canonical
 from boosters_eval.datasets import Table
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.natives import canonical_native, refuse_ignored
-from boosters_eval.programs.benchmark.preparing import prepare_rows, protocol_split
-from boosters_eval.programs.benchmark.protocol import (
+from boosters_eval.programs.benchmark.paper_protocol import (
     STEPS,
     Protocol,
     Step,
     StepRows,
+    canonicalize_native,
     load_steps,
-    overridden,
-    step_addresses,
+    locate_steps,
+    override_natives,
+    refuse_ignored,
 )
+from boosters_eval.programs.benchmark.preparing import prepare_rows, protocol_split
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -164,7 +165,7 @@ class Doubled(Step):
 def test_a_step_of_a_user_reaches_the_process_of_a_cell():
     STEPS.register("doubled", Doubled)
     try:
-        told = step_addresses(("doubled", "one-hot"))
+        told = locate_steps(("doubled", "one-hot"))
         STEPS.unregister("doubled")
         load_steps(told)
         protocol = Protocol(preprocessing=("doubled",), test=10)
@@ -176,15 +177,15 @@ def test_a_step_of_a_user_reaches_the_process_of_a_cell():
 
 def test_native_parameters_win_are_marked_and_can_be_taken_away():
     translation = RUNNERS["xgboost"].translate(spec().request(1))
-    native = canonical_native("xgboost", {"learning_rate": 0.3, "lambda": None, "colsample_bylevel": 0.5})
-    found = overridden(translation, Protocol(native=native))
+    native = canonicalize_native("xgboost", {"learning_rate": 0.3, "lambda": None, "colsample_bylevel": 0.5})
+    found = override_natives(translation, Protocol(native=native))
     assert found.native["eta"] == 0.3
     assert "learning_rate" not in found.native  # under the library's other name it would be passed twice
     assert "lambda" not in found.native
     reasons = {mark.parameter: mark.reason for mark in found.marks if mark.kind != "exact"}
     assert reasons["eta"] == "the protocol sets 0.3 instead of 0.1"
     assert reasons["lambda"] == "the protocol leaves it to the library instead of 1.0"
-    assert overridden(translation, None) is translation
+    assert override_natives(translation, None) is translation
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_native_parameters_win_are_marked_and_can_be_taken_away():
 )
 def test_native_parameters_that_contradict_are_refused(native, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        canonical_native("xgboost", native)
+        canonicalize_native("xgboost", native)
 
 
 @pytest.mark.parametrize(
@@ -207,9 +208,9 @@ def test_native_parameters_that_contradict_are_refused(native, sentence):
 def test_a_native_parameter_that_the_library_would_ignore_is_refused(library, native):
     translation = RUNNERS[library].translate(spec().request(1))
     right = Protocol(native={"max_depth": 3})
-    refuse_ignored(library, right.native, overridden(translation, right))
+    refuse_ignored(library, right.native, override_natives(translation, right))
     with pytest.raises(ConfigError, match=f"The native parameter '{next(iter(native))}' has no effect in {library}"):
-        refuse_ignored(library, native, overridden(translation, Protocol(native=native)))
+        refuse_ignored(library, native, override_natives(translation, Protocol(native=native)))
 
 
 def test_a_step_says_for_which_task_it_makes_no_sense():
