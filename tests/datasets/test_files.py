@@ -288,7 +288,7 @@ def test_a_registered_name_keeps_its_task_or_becomes_a_quantile_task():
     assert resolve_dataset("iris", Task.MULTICLASS).task is Task.MULTICLASS
     assert resolve_dataset("california", Task.QUANTILE).quantiles == (0.1, 0.5, 0.9)
     assert resolve_dataset("synthetic_quantile_small", Task.REGRESSION).quantiles == ()
-    assert "is of task multiclass. Got regression instead" in sentence_of("iris", Task.REGRESSION)
+    assert "has the task multiclass. Got regression instead" in sentence_of("iris", Task.REGRESSION)
 
 
 @pytest.mark.parametrize("name", ["wide.csv", "wide.csv.gz"])

@@ -155,7 +155,7 @@ def test_objects_of_any_kind_can_be_dropped_or_made_categories(place):
     data = pd.DataFrame({"a": range(N), "many": [[i % 2] for i in range(N)], "y": range(N)})
     assert config_from_frame(data, "y", settings=DataSettings(categorical="many")).categorical == (1,)
     assert config_from_frame(data, "y", settings=DataSettings(drop="many")).n_features == 1
-    with pytest.raises(DataFileError, match="most of column 'many' is no number"):
+    with pytest.raises(DataFileError, match="most of column 'many' is not a number"):
         config_from_frame(data, "y", settings=DataSettings(numeric="many"))
 
 
@@ -164,7 +164,7 @@ def test_dates_of_any_type_are_dates(kind):
     days = pd.Series([date(2020, 1, i % 28 + 1) for i in range(N)], dtype=object)
     config = config_from_frame(pd.DataFrame({"d": days.astype(kind), "a": range(N), "y": range(N)}), "y")
     assert config.feature_names == ("d.day", "d.weekday", "a")
-    with pytest.raises(DataFileError, match="holds dates: a date is no target"):
+    with pytest.raises(DataFileError, match="holds dates: a date cannot be a target"):
         config_from_frame(pd.DataFrame({"d": days.astype(kind), "a": range(N)}), "d")
 
 
@@ -220,7 +220,7 @@ def test_bytes_that_are_no_utf_8_are_found_beyond_the_beginning_of_a_file(place,
     assert config.description.endswith("reading: encoding cp1252")
     assert "Zürich" in config.loader().category_names["place"]
     (place / "damaged.csv").write_bytes("a,place,y\n1,Zürich,2\n".encode() + head[10:] + b"1,Z\xfcrich,3\n")
-    with pytest.raises(DataFileError, match="it is not in the encoding utf-8"):
+    with pytest.raises(DataFileError, match="it is not encoded in utf-8"):
         config_from_file("damaged.csv", "y")
 
 
@@ -253,12 +253,12 @@ def test_files_of_more_cells_than_can_be_are_refused_before_they_are_read(place,
     [
         ("a,b\n1,2\n", "has a line '@data'"),
         ("@data\n1\n", "declares no columns"),
-        ("@attribute a real\n@attribute b relational\n@data\n1,2\n", "line 2 is no declaration of ARFF"),
+        ("@attribute a real\n@attribute b relational\n@data\n1,2\n", "line 2 is not an ARFF declaration"),
         ("@attribute a real\n@data\n{0 1}\n", "sparse ARFF"),
         ("@attribute a real\n@data\n1,2\n", "declares 1 columns, but its rows have 2"),
-        ("@attribute a real\n@data\nx\n", "column 'a' has 'x' in row 1, no number"),
-        ("@attribute a date\n@data\nx\n", "column 'a' has 'x', which is no date"),
-        ("@attribute a {x,'y}\n@data\nx\n", "line 1 is no declaration of ARFF"),
+        ("@attribute a real\n@data\nx\n", "column 'a' has 'x' in row 1, which is not a number"),
+        ("@attribute a date\n@data\nx\n", "column 'a' has 'x' in row 1, which is not a date"),
+        ("@attribute a {x,'y}\n@data\nx\n", "line 1 is not an ARFF declaration"),
         ("@attribute a real\n@data\n", "has a header but no rows"),
     ],
 )
@@ -316,7 +316,7 @@ class TestSidecar:
         config = resolve_dataset("d.csv", settings=DataSettings(drop=("a",)))
         assert config.task is Task.QUANTILE
         assert "id" in config.feature_names
-        assert config.notes[:2] == ("d.csv.yaml is used", "--drop replaces the drop of d.csv.yaml (id a)")
+        assert config.notes[:2] == ("d.csv.yaml is used", "The 'drop' parameter overrides 'drop' in d.csv.yaml (id a)")
         other = resolve_dataset("d.csv:kind")
         assert other.task is Task.MULTICLASS  # the task of the sidecar is that of its target
         assert resolve_dataset("d.csv", Task.REGRESSION).task is Task.REGRESSION
@@ -325,9 +325,9 @@ class TestSidecar:
         assert run(["datasets", "init", "d.csv:y", "--keep", "id"]) == 0
         config = resolve_dataset("d.csv", settings=DataSettings(drop=("kind", "id"), categorical=("when",)))
         assert config.feature_names == ("a", "when")
-        assert "--drop comes before the categorical of d.csv.yaml for 'kind'" not in config.notes  # it is replaced
-        assert "--drop comes before the keep of d.csv.yaml for 'id'" in config.notes
-        assert "--categorical comes before the date of d.csv.yaml for 'when'" in config.notes
+        assert "The 'drop' parameter overrides 'categorical' in d.csv.yaml for 'kind'" not in config.notes  # it is replaced
+        assert "The 'drop' parameter overrides 'keep' in d.csv.yaml for 'id'" in config.notes
+        assert "The 'categorical' parameter overrides 'date' in d.csv.yaml for 'when'" in config.notes
         assert resolve_dataset("d.csv", settings=DataSettings(drop="kind")).feature_names[:2] == ("id", "a")
 
     def test_a_column_that_the_sidecar_leaves_out_can_be_the_target(self, data):
@@ -336,8 +336,8 @@ class TestSidecar:
         assert config.feature_names[-1] == "y"
         assert config.split_by is None
         assert config.notes[1:3] == (
-            "the drop of d.csv.yaml is not followed for 'kind': it is the target",
-            "the split of d.csv.yaml is not followed: 'kind' is the target",
+            "'drop' in d.csv.yaml is ignored for 'kind': it is the target",
+            "'split' in d.csv.yaml is ignored: 'kind' is the target",
         )
 
     def test_the_split_is_kept_so_that_a_comparison_is_repeatable(self, data, capsys):
@@ -350,7 +350,7 @@ class TestSidecar:
         assert prepare_comparison("d.csv", ["sklearn"], seeds=2).plan.cells[0].spec.split.column == "kind"
         given = resolve_dataset("d.csv", split="random")
         assert given.split_by is None
-        assert "--split replaces the split of d.csv.yaml ('group:kind')" in given.notes
+        assert "The 'split' parameter overrides 'split' in d.csv.yaml ('group:kind')" in given.notes
         capsys.readouterr()
         assert run(["datasets", "show", "d.csv", "--split", "time:when"]) == 0
         assert "time: when" in capsys.readouterr().out
@@ -386,7 +386,7 @@ class TestSidecar:
 
     def test_a_file_without_a_target_says_how_to_keep_one(self, data):
         with pytest.raises(
-            ConfigError, match=r"or keep it in d.csv.yaml by 'boosters-eval datasets init d.csv:column'"
+            ConfigError, match=r"or save it in d.csv.yaml with 'boosters-eval datasets init d.csv:column'"
         ):
             resolve_dataset("d.csv")
         data.write_text("schema_version: 1\nkind: boosters-eval data\n")

@@ -400,7 +400,7 @@ def test_groups_of_a_users_frame_become_codes():
         ("time:day", pd.array([1, None] * 20, dtype="Int64"), "It is missing in 20 rows"),
         ("time:day", pd.array([True, None] * 20, dtype="boolean"), "It is missing in 20 rows"),
         ("group:day", ["x", None, "y", "z"] * 10, "The group column 'day' of data must have a value in every row"),
-        ("time:dya", np.arange(N), "'dya' is no column of data. Did you mean 'day'?"),
+        ("time:dya", np.arange(N), "'dya' is not a column of data. Did you mean 'day'?"),
         ("group:target", np.arange(N), "The group column 'target' is the target"),
     ],
 )
@@ -417,7 +417,7 @@ def test_a_column_that_a_data_set_lacks_gets_the_nearest_name():
 
 
 def test_categories_are_no_times():
-    with pytest.raises(DatasetError, match="Column 'shop' of data set 'mine' has categories, which are no times"):
+    with pytest.raises(DatasetError, match="Column 'shop' of data set 'mine' has categories, not times"):
         stored(Table(X, Y, feature_names=("shop", "size"), categorical=(0,)), "time:shop")
 
 

@@ -148,7 +148,7 @@ def test_a_damaged_entry_is_detected_and_rebuilt(cache, damage):
     damage(stored.path)
     with pytest.raises(DatasetError, match="damaged"):
         open_stored(stored.path)
-    with pytest.warns(BoostersEvalWarning, match="is damaged: it is thrown away and made again"):
+    with pytest.warns(BoostersEvalWarning, match="is damaged: it is discarded and rebuilt"):
         assert materialize(config) == stored
     assert np.array_equal(open_stored(stored.path).y, Y)
     assert len(calls) == 2

@@ -156,7 +156,7 @@ def _key_note(column: SampledColumn) -> str:
     exact = whole.dtype.kind != "f"
     largest = max(int(whole.max()), -int(whole.min())) if exact else 0
     digits = len(str(largest)) if exact else int(np.log10(np.abs(column.known).max()) + 1e-9) + 1
-    said = f"holds whole numbers of up to {digits} digits; the float32 of the libraries keeps {_FLOAT32_DIGITS}"
+    said = f"holds whole numbers of up to {digits} digits; the libraries' float32 keeps {_FLOAT32_DIGITS}"
     if not exact:  # a float has lost digits itself
         return said
     before, after = len(np.unique(some)), len(np.unique(some.astype(np.float32)))

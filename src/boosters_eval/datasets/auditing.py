@@ -331,7 +331,7 @@ def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding
         more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
         text = (
             f"{len(rare)} of {len(counts)} classes have fewer than {relations.RARE} rows: {named}{more};"
-            f" a split tests on few of them or none, and folds need as many rows"
+            f" a split may have too few of them to test on, and cross-validation needs a row per fold"
         )
         yield _finding(subject, "rare-class", text, f"--cv {max(2, rare[0][0])}" if rare[0][0] > 1 else "")
     largest = int(counts.max())
@@ -362,7 +362,7 @@ def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditF
         return
     note = columns_alone.numbers_as_text(subject.labels[:_MOST_COLUMNS])
     if note:
-        text = f"the target {subject.target} {note}, and is taken for {len(subject.labels)} classes"
+        text = f"the target {subject.target} {note}, and is taken as {len(subject.labels)} classes"
         yield _finding(subject, "target-as-text", text, _several("--numeric", [str(column.name)]))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.core.text import count_of
@@ -16,7 +17,6 @@ from boosters_eval.datasets.texts import date_parts, is_date, looks_like_dates, 
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.config import ColumnRole, DataSettings
@@ -38,11 +38,6 @@ class Use:
 def option(name: str, column: str) -> str:
     """The option for a column, as it is typed in a shell; a name that looks like an option needs the sign."""
     return f"--{name}{'=' if column.startswith('-') else ' '}{shlex.quote(column)}"
-
-
-def rows(count: int) -> str:
-    """1 row, 2 rows."""
-    return f"{count_of(count, 'row')}"
 
 
 def visible(value: Any) -> str:
@@ -95,16 +90,10 @@ def use_column(name: str, column: pd.Series[Any], settings: DataSettings) -> Use
 
 def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
     """Any column as categories. A whole number is named without a point, wherever it was stored with one."""
-    if isinstance(column.dtype, _pandas().CategoricalDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype):
         return column
     texts = column if is_text(column) and column.dtype != object else texts_of(column)
     return texts.astype("category")
-
-
-def _pandas() -> Any:
-    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
-
-    return pd
 
 
 def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
@@ -116,7 +105,7 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
     elif is_number(column):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        return Use("numeric", problem=f"--numeric: column '{name}' is of type {column.dtype}, which is no number.")
+        return Use("numeric", problem=f"--numeric: column '{name}' is of type {column.dtype}, which is not a number.")
     with np.errstate(over="ignore"):
         values = np.where(np.isinf(values.astype(np.float32)), np.nan, values)
     lost = column.notna().to_numpy() & np.isnan(values)
@@ -124,38 +113,38 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
         first = column[lost].iloc[0]
         return Use(
             "numeric",
-            problem=f"--numeric: most of column '{name}' is no number: '{first}' in row {_row(column, lost)}.",
+            problem=f"--numeric: most of column '{name}' is not a number: '{first}' in row {_row(column, lost)}.",
         )
     if lost.any():
         shown = few([f"'{text}'" for text in dict.fromkeys(column[lost].astype(str))])
-        told += f"{', ' if told else ''}{rows(int(lost.sum()))} without a finite number ({shown}) missing"
+        told += f"{', ' if told else ''}{count_of(int(lost.sum()), 'row')} without a finite number ({shown}) missing"
     note = f"column '{name}' is read as numbers: {told}" if told else ""
-    return Use("numeric", {name: _pandas().Series(values, index=column.index)}, note)
+    return Use("numeric", {name: pd.Series(values, index=column.index)}, note)
 
 
 def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
     found = parse_dates(column)
     if found is None and not asked:
         ways = f"{option('categorical', name)} or {option('drop', name)}"
-        problem = f"Column '{name}' looks like dates, but in no format that is known: '{_first(column)}'; use {ways}."
+        problem = f"Column '{name}' looks like dates, but not in a known format: '{_first(column)}'; use {ways}."
         return Use("date", problem=problem)
     if found is None:
         return Use("date", problem=f"--date: column '{name}' has no dates in any known format: '{_first(column)}'.")
     lost = (column.notna() & found.moments.isna()).to_numpy()
     if not asked and (lost.any() or found.ambiguous):
         what = (
-            f"'{column[lost].iloc[0]}' in row {_row(column, lost)} is none"
+            f"'{column[lost].iloc[0]}' in row {_row(column, lost)} is not a date"
             if lost.any()
-            else f"the day and the month of '{_first(column)}' could be exchanged"
+            else f"the day and the month of '{_first(column)}' could be swapped"
         )
         ways = f"{option('date', name)}, {option('categorical', name)} or {option('drop', name)}"
         return Use("date", problem=f"Column '{name}' looks like dates, but {what}: use {ways}.")
     parts = date_parts(name, found.moments)
     note = f"column '{name}' is read as dates ({found.format}): {', '.join(parts)}"
     if found.ambiguous:
-        note += "; the day and the month could be exchanged"
+        note += "; the day and the month could be swapped"
     if lost.any():
-        note += f"; {rows(int(lost.sum()))} without a date ('{column[lost].iloc[0]}') missing"
+        note += f"; {count_of(int(lost.sum()), 'row')} without a date ('{column[lost].iloc[0]}') missing"
     return Use("date", dict(parts), note)
 
 
@@ -168,7 +157,7 @@ def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use
     except DatasetError as error:
         ways = f"{option('categorical', name)}, {option('numeric', name)} or {option('drop', name)}"
         return Use("categorical", problem=f"{str(error).removesuffix('.')}, or use {ways}.")
-    if isinstance(column.dtype, _pandas().CategoricalDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype):
         return Use("categorical", {name: column})
     if is_text(column):
         return _text(name, column, settings)
@@ -201,7 +190,7 @@ def as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any]
     found = parse_numerals(column, settings.decimal, settings.thousands)
     if found.read < column.notna().sum() or "left out" in found.notation:
         return None
-    return cast("pd.Series[Any]", _pandas().Series(found.numbers, index=column.index))
+    return pd.Series(found.numbers, index=column.index)
 
 
 def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, target: bool = False) -> tuple[str, str]:
@@ -222,7 +211,7 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, ta
         ), ""
     if found.read > 9 * stray and found.read:
         there = column.notna().to_numpy() & ~np.isnan(found.numbers)
-        odd = there & np.isnan(_pandas().to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
+        odd = there & np.isnan(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
         shown = f"'{column[odd].iloc[0]}' in row {_row(column, odd)}"
         how = f" ({found.notation})" if found.notation else ""
         return f"Column '{name}' has numbers written as text, such as {shown}{how}: {ways}.", ""
@@ -288,13 +277,13 @@ def _target_as_asked(
 ) -> tuple[pd.Series[Any], str]:
     """The column as numbers or as texts; what looks like numbers but is text is refused, unless that is asked for."""
     if name in settings.date:
-        raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date is no target.")
+        raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date cannot be a target.")
     if name in settings.categorical:
         return as_categories(column), ""
     if is_date(column) or (is_text(column) and looks_like_dates(column)):
-        raise DataFileError(f"The target '{name}' of {source} holds dates: a date is no target.")
+        raise DataFileError(f"The target '{name}' of {source} holds dates: a date cannot be a target.")
     column = plain(name, column)
-    if not is_text(column) or isinstance(column.dtype, _pandas().CategoricalDtype) or column.nunique() == 2:
+    if not is_text(column) or isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() == 2:
         return column, ""
     written = as_written(column, settings)
     if written is not None:
@@ -332,13 +321,13 @@ def _target_numbers(
             f"The target '{name}' of {source} is constant ({column.iloc[0]}): there is nothing to learn."
         )
     if task.is_classification:
-        codes, labels = _pandas().factorize(column.astype(str) if is_text(column) else column, sort=True)
+        codes, labels = pd.factorize(column.astype(str) if is_text(column) else column, sort=True)
         if len(labels) > max(MAX_CLASSES_OF_NUMBERS, len(column) // 2):
             raise DatasetError(
                 f"The target '{name}' of {source} has {len(labels)} distinct values: too many for classes."
             )
         return codes.astype(np.float64), [str(label) for label in labels]
-    parsed = _pandas().to_numeric(column, errors="coerce") if is_text(column) else column
+    parsed = pd.to_numeric(column, errors="coerce") if is_text(column) else column
     y = parsed.to_numpy(dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(y))
     if len(wrong):

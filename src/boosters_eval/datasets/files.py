@@ -111,13 +111,13 @@ def merged(
     own, gone = _still_valid(name, sidecar.settings, asked, other)
     by = parse_split(sidecar.split)
     if by is not None and by.column == other and split is None:
-        gone.append(f"the split of {name} is not followed: '{target}' is the target")
+        gone.append(f"'split' in {name} is ignored: '{target}' is the target")
     elif sidecar.split is not None:
         own["split"] = sidecar.split
     shown = [f"{field} {_shown(value)}" for field, value in own.items() if field not in asked and _shown(value)]
     notes = [f"{name} is used" + (f": {', '.join(shown)}" if shown else "")]
     notes += [
-        f"--{field.replace('_', '-')} replaces the {field} of {name} ({_shown(own[field])})"
+        f"{the(field)} overrides '{field}' in {name} ({_shown(own[field])})"
         for field in asked
         if field in own and own[field] != asked[field]
     ]
@@ -134,9 +134,9 @@ def _still_valid(
         for column in own.get(field, ()):
             clash = [option for option in _instead_of(field) if column in asked.get(option, ())]
             if clash and field not in asked:
-                said.append(f"--{clash[0]} comes before the {field} of {name} for '{column}'")
+                said.append(f"{the(clash[0])} overrides '{field}' in {name} for '{column}'")
             elif column == target and field in ("drop", "keep", "date"):
-                said.append(f"the {field} of {name} is not followed for '{column}': it is the target")
+                said.append(f"'{field}' in {name} is ignored for '{column}': it is the target")
             else:
                 continue
             kept[field] = tuple(each for each in kept[field] if each != column)
@@ -198,7 +198,7 @@ def declare_file(
     wanted = target or (sidecar.target if sidecar else None)
     if not wanted:
         raise ConfigError(
-            f"The data set '{path}' names no target column: write '{path}:column', or keep it in {path}.yaml by"
+            f"The data set '{path}' names no target column: write '{path}:column', or save it in {path}.yaml with"
             f" 'boosters-eval datasets init {path}:column'."
         )
     if sidecar is None:

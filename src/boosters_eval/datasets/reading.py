@@ -12,6 +12,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, DataFileError, DatasetError
 from boosters_eval.core.files import MAX_TEXT
 from boosters_eval.core.terms import the
@@ -21,8 +23,6 @@ from boosters_eval.datasets.texts import parse_dates
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from boosters_eval.datasets.config import DataSettings
 
@@ -50,7 +50,7 @@ class Dialect:
     index_col: bool | None = None  # False: each row ends with a separator, so that there is a field too many
 
 
-def words_of(encoding: str, sep: str, decimal: str | None, thousands: str | None) -> str:
+def _describe_dialect(encoding: str, sep: str, decimal: str | None, thousands: str | None) -> str:
     """How the file is read, in a few words; nothing if that is the usual way."""
     shown = {"\t": "tab", r"\s+": "whitespace"}.get(sep, f"'{sep}'")
     parts = [f"separator {shown}"] if sep != "," else []
@@ -60,28 +60,29 @@ def words_of(encoding: str, sep: str, decimal: str | None, thousands: str | None
     return ", ".join(parts)
 
 
-def find_dialect(name: str, sample: bytes, *, whole: bool, settings: DataSettings) -> Dialect:
+def _find_dialect(name: str, sample: bytes, *, whole: bool, settings: DataSettings) -> Dialect:
     """The dialect of a file that begins with the sample, as the settings say or as it is found to be."""
-    encodings = (checked_encoding(settings.encoding),) if settings.encoding else _encodings(sample, whole=whole)
-    text = decoded(name, sample, encodings, whole=whole)
+    encodings = (_check_encoding(settings.encoding),) if settings.encoding else _encodings(sample, whole=whole)
+    text = _decode(name, sample, encodings, whole=whole)
     if _BINARY.search(text):
-        raise DataFileError(f"{name} cannot be read: it is no text file, or not in {encodings[0]} (--encoding).")
-    sep = checked_separator(settings.sep) if settings.sep else _separator(text, whole=whole, tabs=".tsv" in name)
+        raise DataFileError(
+            f"{name} cannot be read: it is not a text file, or not encoded in {encodings[0]} (--encoding)."
+        )
+    sep = _check_separator(settings.sep) if settings.sep else _separator(text, whole=whole, tabs=".tsv" in name)
     rows = _records(text, sep, whole=whole)
     decimal, thousands = _marks(rows, sep) if settings.decimal is None else (None, None)
     index_col, notes = _shape(name, rows)
     return Dialect(
         encodings,
         sep,
-        checked_mark("decimal", settings.decimal) or decimal,
-        checked_mark("thousands", settings.thousands) or thousands,
+        _check_mark("decimal", settings.decimal) or decimal,
+        _check_mark("thousands", settings.thousands) or thousands,
         notes,
         index_col,
     )
 
 
-def checked_encoding(given: str) -> str:
-    """The encoding by the name that Python knows it by."""
+def _check_encoding(given: str) -> str:
     try:
         found = codecs.lookup(given)
     except (LookupError, ValueError):
@@ -93,7 +94,7 @@ def checked_encoding(given: str) -> str:
     return found.name
 
 
-def checked_separator(given: str) -> str:
+def _check_separator(given: str) -> str:
     """The separator itself, from its name or from itself."""
     sep = SEPARATORS.get(given, "\t" if given == r"\t" else given)
     if sep not in SEPARATORS.values() and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n' or not sep.isprintable()):
@@ -102,8 +103,7 @@ def checked_separator(given: str) -> str:
     return sep
 
 
-def checked_mark(parameter: str, given: str | None) -> str | None:
-    """The mark of decimals or of thousands."""
+def _check_mark(parameter: str, given: str | None) -> str | None:
     if given is not None and (len(given) != 1 or given.isalnum() or given in '+-"\r\n'):
         raise ConfigError(f"{the(parameter)} must be one character such as ',' or '.'. Got {given!r} instead.")
     return given
@@ -124,14 +124,14 @@ def _encodings(sample: bytes, *, whole: bool) -> tuple[str, ...]:
     return ("utf-8", *others) if sample.isascii() else ("utf-8",)  # of a file that is UTF-8, no byte is anything else
 
 
-def decoded(name: str, sample: bytes, encodings: Sequence[str], *, whole: bool) -> str:
+def _decode(name: str, sample: bytes, encodings: Sequence[str], *, whole: bool) -> str:
     """The sample as text, in the first encoding that it has. A character may be cut off at its end."""
     for encoding in encodings:
         try:
             return codecs.getincrementaldecoder(encoding)().decode(sample, final=whole)
         except UnicodeDecodeError:
             continue
-    raise DataFileError(f"{name} cannot be read: it is not in the encoding {encodings[0]} (--encoding).")
+    raise DataFileError(f"{name} cannot be read: it is not encoded in {encodings[0]} (--encoding).")
 
 
 def _records(text: str, sep: str, *, whole: bool) -> list[list[str]]:
@@ -186,11 +186,11 @@ def _shape(name: str, rows: list[list[str]]) -> tuple[bool | None, tuple[str, ..
         fields = f"the first row has {len(data[0])} fields, and the header {width}"
         raise DataFileError(f"{name} cannot be read: {fields}; check the separator (--sep).")
     if width > 1 and all(re.fullmatch(r"\s*[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?\s*", field) for field in header):
-        notes.append(f"the names of the columns are numbers ({', '.join(header[:4])}): is there no header?")
+        notes.append(f"the column names are numbers ({', '.join(header[:4])}): is the header missing?")
     if all(len(row) == width + 1 and not row[-1].strip() for row in data):
-        return False, (*notes, "each row ends with a separator, after which there is nothing")
+        return False, (*notes, "each row ends with a separator, which is ignored")
     if all(len(row) == width + 1 for row in data):
-        notes.append("the rows have a field more than the header: the first is taken for row names and left out")
+        notes.append("the rows have one field more than the header: the first is taken as row names and left out")
     short = sum(len(row) < width for row in data)
     if short:
         notes.append(f"{short} of the first {len(data)} rows have fewer fields than the header: the rest is missing")
@@ -203,10 +203,8 @@ _VALUE = re.compile(rf"\s*(?P<value>{_NAME})\s*(?:,|$)")
 _NUMERIC = ("numeric", "real", "integer")
 
 
-def read_arff(source: str, text: str, max_cells: int) -> pd.DataFrame:
+def _read_arff(source: str, text: str) -> pd.DataFrame:
     """The table of an ARFF file. Nominal columns become categories, and a value that was not declared is refused."""
-    import pandas as pd  # noqa: PLC0415 (slow to import)
-
     found = re.search(r"^[ \t]*@data[ \t]*(?:%.*)?\r?$", text, re.IGNORECASE | re.MULTILINE)
     if found is None:
         raise DataFileError(f"{source} cannot be read: an ARFF file has a line '@data', and this one has none.")
@@ -216,21 +214,12 @@ def read_arff(source: str, text: str, max_cells: int) -> pd.DataFrame:
         rows = "".join(line for line in rows.splitlines(keepends=True) if not line.lstrip().startswith("%"))
     if rows.lstrip().startswith("{"):
         raise DataFileError(f"{source} cannot be read: sparse ARFF, with rows in braces, is not supported.")
-    if rows.count("\n") * len(kinds) > max_cells:
-        raise DataFileError(f"{source} has {rows.count(chr(10))} x {len(kinds)} cells: more than 2**31.")
+    _refuse_size(source, len(kinds), rows.count("\n"))
     if not rows.strip():
         raise DataFileError(f"{source} has a header but no rows.")
     quote = "'" if rows.count("'") >= rows.count('"') else '"'
-    raw = pd.read_csv(
-        io.StringIO(rows),
-        header=None,
-        dtype=str,
-        na_values=["?"],
-        keep_default_na=False,
-        quotechar=quote,
-        escapechar="\\",
-        skipinitialspace=True,
-    )
+    marks: Any = {"na_values": ["?"], "keep_default_na": False, "quotechar": quote, "escapechar": "\\"}
+    raw = pd.read_csv(io.StringIO(rows), header=None, dtype=str, skipinitialspace=True, **marks)
     if len(raw.columns) != len(kinds):
         raise DataFileError(f"{source} declares {len(kinds)} columns, but its rows have {len(raw.columns)}.")
     typed = [_typed(source, name, kind, raw[at]) for at, (name, kind) in enumerate(kinds)]
@@ -247,7 +236,7 @@ def _attributes(source: str, header: str) -> list[tuple[str, str | list[str]]]:
         found = _ATTRIBUTE.fullmatch(text)
         kind = _kind(found["type"].strip()) if found else None
         if found is None or kind is None:
-            raise DataFileError(f"{source} cannot be read: line {number} is no declaration of ARFF: '{text[:60]}'.")
+            raise DataFileError(f"{source} cannot be read: line {number} is not an ARFF declaration: '{text[:60]}'.")
         out.append((_unquoted(found["name"]), kind))
     if not out:
         raise DataFileError(f"{source} cannot be read: it declares no columns ('@attribute').")
@@ -273,36 +262,28 @@ def _unquoted(text: str) -> str:
 
 
 def _typed(source: str, name: str, kind: str | list[str], column: pd.Series[Any]) -> pd.Series[Any]:
-    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
-
     texts = column.str.strip().str.replace(r"""^(['"])(.*)\1$""", r"\2", regex=True)  # a file may have both quotes
     if isinstance(kind, list):
         texts = texts.where(~column.isin(kind), column)  # spaces within quotes are part of a name
-        wrong = texts.notna() & ~texts.isin(kind)
-        if wrong.any():
-            row = int(wrong.to_numpy().argmax()) + 1
-            raise DataFileError(f"{source}: column '{name}' has '{texts[wrong].iloc[0]}' in row {row}, not declared.")
+        _refuse_value(source, name, texts, ~texts.isin(kind), "which is not declared")
         return texts.astype("category")
     if kind in _NUMERIC:
         values = pd.to_numeric(texts, errors="coerce")
-        wrong = texts.notna() & values.isna() & (texts.str.lower() != "nan")
-        if wrong.any():
-            row = int(wrong.to_numpy().argmax()) + 1
-            raise DataFileError(f"{source}: column '{name}' has '{texts[wrong].iloc[0]}' in row {row}, no number.")
+        _refuse_value(source, name, texts, values.isna() & (texts.str.lower() != "nan"), "which is not a number")
         return values
-    if kind == "date":
-        return _dates(source, name, texts)
-    return texts
+    if kind != "date":
+        return texts
+    found = parse_dates(texts)  # the format of a declaration is in the words of Java, so the values are looked at
+    lost = pd.Series(data=True, index=texts.index) if found is None else found.moments.isna()
+    _refuse_value(source, name, texts, lost, "which is not a date in a known format")
+    return texts.astype("datetime64[ns]") if found is None else found.moments
 
 
-def _dates(source: str, name: str, texts: pd.Series[Any]) -> pd.Series[Any]:
-    """The format of a declaration is in the words of Java, so the values are looked at instead."""
-    found = parse_dates(texts)
-    wrong = texts.notna() if found is None else texts.notna() & found.moments.isna()
-    if found is None or wrong.any():
-        shown = texts[wrong].iloc[0] if wrong.any() else ""
-        raise DataFileError(f"{source}: column '{name}' has '{shown}', which is no date in a known format.")
-    return found.moments
+def _refuse_value(source: str, name: str, texts: pd.Series[Any], wrong: pd.Series[Any], why: str) -> None:
+    wrong = wrong & texts.notna()
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax()) + 1
+        raise DataFileError(f"{source}: column '{name}' has '{texts[wrong].iloc[0]}' in row {row}, {why}.")
 
 
 MAX_COLUMNS = 2**16  # pandas takes a gigabyte and minutes to read a million
@@ -326,14 +307,8 @@ class FileReading:
 
 def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
     """Read a file by the ending of its name; one sentence for every way in which that fails."""
-    import pandas as pd  # noqa: PLC0415 (slow to import, and only files need it)
-
     try:
-        if file.suffix == ".parquet":
-            return _parquet(file), FileReading()
-        if file.suffix == ".feather":
-            return _feather(file), FileReading("Feather")
-        return _text(file, settings)
+        return _columnar(file) if file.suffix in (".parquet", ".feather") else _text(file, settings)
     except pd.errors.EmptyDataError:
         raise DataFileError(f"{file.name} is empty.") from None
     except ImportError:
@@ -343,7 +318,7 @@ def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileRea
         raise
     except UnicodeDecodeError as error:
         raise DataFileError(
-            f"{file.name} cannot be read: it is not in the encoding {error.encoding} (--encoding)."
+            f"{file.name} cannot be read: it is not encoded in {error.encoding} (--encoding)."
         ) from None
     except (OSError, EOFError, ValueError, zlib.error, pd.errors.ParserWarning) as error:
         raise DataFileError(f"{file.name} cannot be read: {_what(error)}.") from None
@@ -363,7 +338,7 @@ def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading
         whole = len(sample) < SAMPLE
     if not sample.strip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"):
         raise DataFileError(f"{file.name} is empty.")
-    dialect = find_dialect(file.name, sample, whole=whole, settings=settings)
+    dialect = _find_dialect(file.name, sample, whole=whole, settings=settings)
     if file.name.removesuffix(".gz").endswith(".arff"):
         with _opened(file) as stream:
             data = stream.read(MAX_ARFF + 1)
@@ -371,8 +346,8 @@ def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading
             raise DataFileError(
                 f"{file.name} is larger than {MAX_ARFF >> 20} MB, the most that is read of an ARFF file."
             )
-        text = decoded(file.name, data, dialect.encodings, whole=True)
-        return read_arff(file.name, text, checks.MAX_CELLS), FileReading("ARFF")
+        text = _decode(file.name, data, dialect.encodings, whole=True)
+        return _read_arff(file.name, text), FileReading("ARFF")
     _refuse_too_large(file, dialect.sep)
     for encoding in dialect.encodings[:-1]:
         try:
@@ -387,8 +362,6 @@ def _opened(file: Path) -> Any:
 
 
 def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
-    import pandas as pd  # noqa: PLC0415 (loaded by now)
-
     common: dict[str, Any] = {"encoding": encoding, "sep": dialect.sep}
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, **common).iloc[0]
     texts = dict.fromkeys((*settings.categorical, *settings.date), str)  # 007 stays 007, and 20200131 a date
@@ -401,44 +374,43 @@ def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) ->
         raise ValueError("the rows have more fields than the header")
     if not header.dropna().is_unique and len(header) == len(frame.columns):  # pandas renamed the second one
         frame.columns = pd.Index(header.where(header.notna(), pd.Series(frame.columns)))
-    reading = words_of(encoding, dialect.sep, dialect.decimal, dialect.thousands)
+    reading = _describe_dialect(encoding, dialect.sep, dialect.decimal, dialect.thousands)
     return frame, FileReading(reading, dialect.notes, dialect.sep, dialect.decimal, dialect.thousands, encoding)
+
+
+def _columnar(file: Path) -> tuple[pd.DataFrame, FileReading]:
+    try:
+        return (
+            (_parquet(file), FileReading()) if file.suffix == ".parquet" else (_feather(file), FileReading("Feather"))
+        )
+    except (DatasetError, ImportError):
+        raise
+    except Exception as error:  # noqa: BLE001 (altered files fail in pyarrow and pandas in any way)
+        raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 def _parquet(file: Path) -> pd.DataFrame:
     """A parquet file. Its account of its size is looked at first: a few bytes can stand for any number of rows."""
-    import pandas as pd  # noqa: PLC0415 (loaded by now)
     from pyarrow import parquet  # noqa: PLC0415 (an extra)
 
-    try:
-        told = parquet.read_metadata(file)
-        _refuse_too_wide(file.name, told.num_columns)
-        _refuse_too_many(file.name, told.num_rows, told.num_columns)
-        return pd.read_parquet(file)
-    except DatasetError:
-        raise
-    except Exception as error:  # noqa: BLE001 (altered metadata fail in pyarrow and pandas in any way)
-        raise ValueError(f"{type(error).__name__}: {error}") from None
+    told = parquet.read_metadata(file)
+    _refuse_size(file.name, told.num_columns, told.num_rows)
+    return pd.read_parquet(file)
 
 
 def _feather(file: Path) -> pd.DataFrame:
     """A Feather file, batch by batch: its rows are counted before the next one is read."""
     import pyarrow as pa  # noqa: PLC0415 (an extra)
 
-    try:
-        with pa.memory_map(str(file)) as source:
-            reader = pa.ipc.open_file(source)
-            _refuse_too_wide(file.name, len(reader.schema))
-            batches, count = [], 0
-            for position in range(reader.num_record_batches):
-                batches.append(reader.get_batch(position))
-                count += batches[-1].num_rows
-                _refuse_too_many(file.name, count, len(reader.schema))
-            return pa.Table.from_batches(batches, reader.schema).to_pandas()  # type: ignore[no-any-return]
-    except DatasetError:
-        raise
-    except Exception as error:  # noqa: BLE001 (altered files fail in pyarrow in any way)
-        raise ValueError(f"{type(error).__name__}: {error}") from None
+    with pa.memory_map(str(file)) as source:
+        reader = pa.ipc.open_file(source)
+        _refuse_size(file.name, len(reader.schema))
+        batches, count = [], 0
+        for position in range(reader.num_record_batches):
+            batches.append(reader.get_batch(position))
+            count += batches[-1].num_rows
+            _refuse_size(file.name, len(reader.schema), count)
+        return pa.Table.from_batches(batches, reader.schema).to_pandas()  # type: ignore[no-any-return]
 
 
 def _refuse_too_large(file: Path, sep: str) -> None:
@@ -447,18 +419,15 @@ def _refuse_too_large(file: Path, sep: str) -> None:
     with _opened(file) as stream:
         line = stream.readline(MAX_TEXT)
         columns = (len(line.split()) if sep == r"\s+" else line.count(sep.encode())) + 1
-        _refuse_too_wide(file.name, columns)
+        _refuse_size(file.name, columns)
         if file.stat().st_size * (_MOST_ZIPPED if zipped else 1) <= checks.MAX_CELLS:
             return
         rows = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 24), b""))
-    _refuse_too_many(file.name, rows, columns)
+    _refuse_size(file.name, columns, rows)
 
 
-def _refuse_too_wide(name: str, columns: int) -> None:
+def _refuse_size(name: str, columns: int, rows: int = 0) -> None:
     if columns > MAX_COLUMNS:
         raise DataFileError(f"{name} has {columns} columns, more than the {MAX_COLUMNS} that can be read.")
-
-
-def _refuse_too_many(name: str, rows: int, columns: int) -> None:
     if rows * columns > checks.MAX_CELLS:
         raise DataFileError(f"{name} has {rows} x {columns} cells: more than 2**31.")

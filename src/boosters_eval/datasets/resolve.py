@@ -74,7 +74,7 @@ def check_applicable(settings: DataSettings, items: Sequence[object]) -> None:
 def _as_task(config: DatasetConfig, task: Task) -> DatasetConfig:
     """Numbers may be predicted as numbers or by their quantiles; other readings of a known data set are mistakes."""
     if {config.task, task} != {Task.REGRESSION, Task.QUANTILE}:
-        raise ConfigError(f"The data set '{config.name}' is of task {config.task.value}. Got {task.value} instead.")
+        raise ConfigError(f"The data set '{config.name}' has the task {config.task.value}. Got {task.value} instead.")
     quantiles = DEFAULT_QUANTILES if task is Task.QUANTILE else ()
     return config.replace(task=task, quantiles=quantiles)
 

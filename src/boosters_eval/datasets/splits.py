@@ -294,7 +294,7 @@ def follow_split(config: DatasetConfig, table: Table) -> Table:
     else:
         position = _position(config.name, table, by)
         if by.kind == "time" and position in table.categorical:
-            raise DataFileError(f"Column '{by.column}' of data set '{config.name}' has categories, which are no times.")
+            raise DataFileError(f"Column '{by.column}' of data set '{config.name}' has categories, not times.")
         values, table = table.x[:, position], _without(config.name, table, position)
     found = split_values(config.name, by, values)
     _check_queries(config.name, by, table, found)

@@ -136,7 +136,7 @@ def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
     meta = _intact(path)
     if meta is None and path.exists():
         warnings.warn(
-            f"The cached table of data set '{config.name}' is damaged: it is thrown away and made again.",
+            f"The cached table of data set '{config.name}' is damaged: it is discarded and rebuilt.",
             BoostersEvalWarning,
             stacklevel=2,
         )

@@ -66,7 +66,7 @@ class Dates:
 
     moments: pd.Series[Any]
     format: str
-    ambiguous: bool = False  # the day and the month could be exchanged
+    ambiguous: bool = False  # the day and the month could be swapped
 
 
 def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:

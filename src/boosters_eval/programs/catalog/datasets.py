@@ -15,7 +15,6 @@ from boosters_eval.core.terms import given, tell
 from boosters_eval.datasets import DATASETS, materialize, resolve_dataset
 from boosters_eval.datasets.catalog import fetch_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
-from boosters_eval.datasets.files import examine_file, sidecar_path, sidecar_text
 from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
 from boosters_eval.datasets.store import audit_of, open_stored
 from boosters_eval.metrics.task import Task
@@ -181,6 +180,8 @@ class DescribedDataset(Findings):
 
 def write_settings(request: InitDatasetRequest) -> WrittenSettings:
     """Write what was found in a data file beside it."""
+    from boosters_eval.datasets.files import examine_file, sidecar_path, sidecar_text  # noqa: PLC0415 (loads pandas)
+
     path, target = split_item(request.file)
     if not target:
         raise ConfigError(
