@@ -325,7 +325,9 @@ class TestSidecar:
         assert run(["datasets", "init", "d.csv:y", "--keep", "id"]) == 0
         config = resolve_dataset("d.csv", settings=DataSettings(drop=("kind", "id"), categorical=("when",)))
         assert config.feature_names == ("a", "when")
-        assert "The 'drop' parameter overrides 'categorical' in d.csv.yaml for 'kind'" not in config.notes  # it is replaced
+        assert (
+            "The 'drop' parameter overrides 'categorical' in d.csv.yaml for 'kind'" not in config.notes
+        )  # it is replaced
         assert "The 'drop' parameter overrides 'keep' in d.csv.yaml for 'id'" in config.notes
         assert "The 'categorical' parameter overrides 'date' in d.csv.yaml for 'when'" in config.notes
         assert resolve_dataset("d.csv", settings=DataSettings(drop="kind")).feature_names[:2] == ("id", "a")
