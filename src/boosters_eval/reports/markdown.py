@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import Block, Document, ListItem, Section
     from boosters_eval.reports.tables import ReportTable
 
-_SPECIAL = re.compile(r"([\\`*\[\]|<>&])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
+# A "<" before a space begins no tag, and reads better as it is.
+_SPECIAL = re.compile(r"([\\`*\[\]|>&]|<(?! ))|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
 _ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 
 

@@ -8,7 +8,12 @@ import pytest
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
-from boosters_eval.programs.benchmark.tables.against import AgainstDocument, lines, markdown, workflow_commands
+from boosters_eval.programs.benchmark.tables.against import (
+    AgainstDocument,
+    annotate_verdict,
+    list_findings,
+    render_verdict,
+)
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from factories import absence, collection, error, grid, remember, result
 from learners import RATIO, equal_regressions
@@ -40,7 +45,7 @@ def test_a_competitor_that_is_worse_fails_and_is_named_with_its_numbers():
     check = collection(scores(0.1)).regressions("base")
     assert check.exit_code is ExitCode.REGRESSION
     assert not check.passed
-    first, second = lines(check)
+    first, second = list_findings(check)
     assert first == "❌ head is worse than base in 1 of 1 comparison (at 5 %):"
     assert second.startswith("  toy/gbdt head: RMSE 0.6201 against 0.5200 (+19.3 %, interval ")
     assert second.endswith(", 5 splits)")
@@ -53,8 +58,8 @@ def test_what_is_not_worse_passes_and_is_said(change, noise, verdict):
     check = collection(scores(change, noise=noise)).regressions("base")
     assert [finding.verdict for finding in check.findings] == [verdict]
     assert check.passed
-    assert f"1 {verdict}" in lines(check)[0]
-    assert "toy/gbdt head: RMSE" in lines(check)[2]
+    assert f"1 {verdict}" in list_findings(check)[0]
+    assert "toy/gbdt head: RMSE" in list_findings(check)[2]
 
 
 def test_the_direction_of_the_metric_counts():
@@ -82,16 +87,16 @@ def test_over_many_benchmarks_a_verdict_must_hold_among_all_of_them():
     alone = [finding for finding in check.findings if finding.alone]
     assert [finding.benchmark for finding in alone] == ["toy/gbdt"]
     assert alone[0].p_family > 0.05 > alone[0].comparison.p_value
-    assert "1 worse on its own only" in lines(check)[0]
-    assert any("worse on its own, but not among 41 comparisons" in line for line in lines(check))
-    assert [line.partition(" title")[0] for line in workflow_commands(check)] == ["::warning"]
+    assert "1 worse on its own only" in list_findings(check)[0]
+    assert any("worse on its own, but not among 41 comparisons" in line for line in list_findings(check))
+    assert [line.partition(" title")[0] for line in annotate_verdict(check)] == ["::warning"]
 
 
 def test_a_failed_cell_is_never_a_pass():
     kept = [item for item in scores() if (item.library, item.seed) != ("head", 42)]
     check = collection(kept, [error(library="head")]).regressions("base")
     assert check.exit_code is ExitCode.EXECUTION_ERROR
-    assert "1 of 5 cells of head failed" in "\n".join(lines(check))
+    assert "1 of 5 cells of head failed" in "\n".join(list_findings(check))
 
 
 def test_a_regression_outranks_a_failed_cell():
@@ -134,8 +139,8 @@ def test_a_regression_outranks_a_failed_cell():
 def test_what_was_not_compared_is_never_a_pass(outcomes, absent, told):
     check = collection(outcomes(), **absent).regressions("base")
     assert check.exit_code is ExitCode.EXECUTION_ERROR
-    assert told in "\n".join(lines(check))
-    assert workflow_commands(check)[0].startswith("::error title=boosters-eval Not checked::")
+    assert told in "\n".join(list_findings(check))
+    assert annotate_verdict(check)[0].startswith("::error title=boosters-eval Not checked::")
 
 
 def test_a_benchmark_that_lacks_the_named_competitor_has_no_answer():
@@ -157,7 +162,7 @@ def test_a_benchmark_that_no_competitor_supports_passes_but_is_told():
     unable = [absence(Unsupported, "b/gbdt", name, "no trees.") for name in ("base", "head")]
     check = collection(scores(), unsupported=unable).regressions("base")
     assert check.passed
-    assert lines(check)[-2:] == ["Not compared, because no competitor supports it:", "  b/gbdt: no trees"]
+    assert list_findings(check)[-2:] == ["Not compared, because no competitor supports it:", "  b/gbdt: no trees"]
     assert AgainstDocument.of(check, None).skipped == ("b/gbdt: no trees",)
 
 
@@ -214,7 +219,7 @@ def test_the_document_says_what_the_check_says():
     assert (written["exit_code"], written["against"], written["n_tests"]) == (1, "base", 1)
     assert [item["fails"] for item in written["comparisons"]] == [False, True, False]
     assert written["answer"].startswith("head is worse than base")
-    assert "| toy/gbdt  | head       | training time   | +20.0 %" in markdown(check)
+    assert "| toy/gbdt  | head       | training time   | +20.0 %" in render_verdict(check)
 
 
 def family(rng, benchmarks):

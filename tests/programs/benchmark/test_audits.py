@@ -13,9 +13,9 @@ from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.runs import find_run
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import RunMetadata
-from boosters_eval.programs.benchmark.tables.audit import data_section
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.programs.benchmark.tables.sections import show_data
 from factories import collection, remember, result
 from tiny import TINY, run_tiny, shared_pool, tiny_config
 
@@ -87,7 +87,7 @@ def test_a_run_that_is_continued_keeps_the_audit_of_its_beginning():
 def test_results_without_metadata_have_none():
     assert RunMetadata().audits == {}
     assert collection().audits == {}
-    assert data_section(collection()) is None
+    assert show_data(collection()) is None
     assert repr(collection()) == "ResultCollection(1 results, 0 errors)"
 
 
@@ -147,7 +147,7 @@ def test_findings_that_spoil_the_scores_are_part_of_the_answer():
 
 
 def test_what_no_data_set_has_takes_no_column():
-    section = data_section(with_audit(toy=TOY.replace(reason="", n_classes=None, classes={})))
+    section = show_data(with_audit(toy=TOY.replace(reason="", n_classes=None, classes={})))
     assert section.blocks[0].headings == ("Data set", "Task", "Rows", "Columns", "Rows looked at", "Findings")
 
 

@@ -18,7 +18,7 @@ from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.comparisons import compare_rows
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.tables.against import lines
+from boosters_eval.programs.benchmark.tables.against import list_findings
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports.terminal import print_document
@@ -209,7 +209,7 @@ def test_against_has_no_answer_about_times_of_different_machines():
     assert {finding.missing for finding in found.findings if finding.metric.endswith("_time_s")} == {
         "All pairs were measured on two machines, so none is compared"
     }
-    assert "measured on two machines" in " ".join(lines(found))
+    assert "measured on two machines" in " ".join(list_findings(found))
 
 
 def test_against_says_why_splits_of_times_are_missing():
@@ -219,7 +219,7 @@ def test_against_says_why_splits_of_times_are_missing():
         (times if finding.metric.endswith("_time_s") else others).append(finding)
     assert {finding.apart for finding in times} == {2}
     assert {finding.apart for finding in others} == {0}
-    assert " ".join(lines(found)).count("4 splits, 2 pairs on two machines left out)") == len(times)
+    assert " ".join(list_findings(found)).count("4 splits, 2 pairs on two machines left out)") == len(times)
 
 
 def test_against_judges_times_by_the_pairs_on_one_machine():

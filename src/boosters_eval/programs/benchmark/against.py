@@ -17,7 +17,7 @@ from boosters_eval.core.text import clean, count_of
 from boosters_eval.metrics import declare_metric, find, label
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
-from boosters_eval.programs.benchmark.tables.contenders import absences, group, results_by_name
+from boosters_eval.programs.benchmark.tables.contenders import group_absences, group_by_name, group_results
 from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def check_against(
     """Compare every other competitor with the one of that name; without `alpha`, the level is the run's, or 5 %."""
     for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
-    absent = absences(collection)
-    tables = {name: list(rows.values()) for name, rows in group(collection).items()}
+    absent = group_absences(collection)
+    tables = {name: list(rows.values()) for name, rows in group_results(collection).items()}
     present = [row.name for rows in tables.values() for row in rows]
     check_competitor(against, [*present, *(_absent_name(item) for items in absent.values() for item in items)])
     level = collection.metadata.level(alpha)
@@ -191,7 +191,7 @@ class _Benchmark:
             yield RivalFinding(self.name, rival.name, metric, metric, missing=why)
         else:
             table = compare_rows(
-                results_by_name(self.rows),
+                group_by_name(self.rows),
                 metric,
                 higher_is_better=known.higher_is_better,
                 test=self.test,
@@ -211,7 +211,7 @@ class _Benchmark:
         pair = None
         if not unfair:
             table = compare_rows(
-                results_by_name([rival, ours]), metric, higher_is_better=False, test="paired", alpha=self.alpha
+                group_by_name([rival, ours]), metric, higher_is_better=False, test="paired", alpha=self.alpha
             )
             pair = table.pairs.get((rival.name, ours.name))
         why = f"times are not judged: {unfair}" if unfair else incomplete or _without_partner(ours, rival, metric)

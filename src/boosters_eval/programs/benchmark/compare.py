@@ -211,13 +211,13 @@ class ComparisonFindings(Findings):
         if form == "html":
             document = build_document(self.results, "comparison", test=self.request.test)
             if self.verdict is not None:  # the first sentence of the page; the charts compare with the same one
-                answer = f"{against.headline(self.verdict).rstrip(':.')}."
+                answer = f"{against.tell_verdict(self.verdict).rstrip(':.')}."
                 found = {"headline": (answer, *document.headline), "reference": self.verdict.against}
                 document = document.model_copy(update=found)
             return document.to_html()
         if form == "latex":
             return self._tables().to_latex()
-        head = "" if self.verdict is None else f"{against.markdown(self.verdict)}\n"
+        head = "" if self.verdict is None else f"{against.render_verdict(self.verdict)}\n"
         return head + self._tables().to_markdown()
 
     def conclude(self, screen: Screen) -> None:
@@ -233,12 +233,12 @@ class ComparisonFindings(Findings):
         from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
 
         said = screen.note if screen.has_data else screen.say
-        for line in () if screen.has_markdown else against.lines(verdict):
+        for line in () if screen.has_markdown else against.list_findings(verdict):
             said(line)
         if self.request.verdict is not None:
             document = against.AgainstDocument.of(verdict, self.results.run_id)
             write_atomically(self.request.verdict, document.to_json())
-        screen.annotate(against.workflow_commands(verdict), against.markdown(verdict))
+        screen.annotate(against.annotate_verdict(verdict), against.render_verdict(verdict))
 
     def _tables(self) -> Report:
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads what renders)

@@ -137,10 +137,10 @@ def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Co
     """Each pair of rows of every table, compared on the primary metric at the level of one look."""
     from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (what judges is loaded when there is something)
     from boosters_eval.programs.benchmark.comparisons import compare_rows  # noqa: PLC0415
-    from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.tables.contenders import group_by_name, group_results  # noqa: PLC0415
 
-    for contenders in group(results).values():
-        rows = results_by_name(contenders.values())
+    for contenders in group_results(results).values():
+        rows = group_by_name(contenders.values())
         primary = (result.primary_metric for row in rows.values() for result in row)
         metric = next(filter(None, primary), None)
         if metric is not None:

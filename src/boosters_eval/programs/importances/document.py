@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.text import clean, count_of, group_digits
 from boosters_eval.programs.benchmark.tables import notes as benchmark_notes
-from boosters_eval.programs.benchmark.tables import reproduce
-from boosters_eval.programs.benchmark.tables.data import AbsentPair, FailedCell, absent_pairs, failed_cells
+from boosters_eval.programs.benchmark.tables.data import AbsentPair, FailedCell, list_absent, list_failed
 from boosters_eval.programs.benchmark.tables.document import ReportDocument
-from boosters_eval.programs.benchmark.tables.environment import Environment, builds_of, library_versions
-from boosters_eval.programs.benchmark.tables.failures import errors_section
+from boosters_eval.programs.benchmark.tables.environment import Environment, list_builds, list_commands, list_versions
+from boosters_eval.programs.benchmark.tables.sections import show_errors
 from boosters_eval.programs.importances.checks import TOLERANCE, TOLERANCE_DOUBLE
 from boosters_eval.programs.importances.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
 from boosters_eval.programs.importances.reading import read_findings
@@ -51,7 +50,7 @@ class ImportancesDocument(ReportDocument):
 
     def errors(self) -> Iterator[Section]:
         """What failed, and what was not tried."""
-        found = errors_section(self.failed, self.unsupported, self.unavailable)
+        found = show_errors(self.failed, self.unsupported, self.unavailable)
         yield from () if found is None else (found,)
 
 
@@ -62,14 +61,14 @@ def build_document(
     findings = read_findings(explanations, top)
     results = explanations.collection
     environment = Environment.collect(results, now=now)
-    versions = library_versions(results)
+    versions = list_versions(results)
     measured = environment.measured_at
     return ImportancesDocument(
         title=f"{f'{measured[:10]}: ' if measured else ''}Importances",
         lead=", ".join(f"{name} {version}" for name, version in versions.items()),
         headline=tuple(_headline(findings, explanations)),
         facts=tuple(_facts(findings, explanations)),
-        environment=environment.rows(versions, builds_of(results)),
+        environment=environment.rows(versions, list_builds(results)),
         configuration=tuple(_configuration(findings, explanations)),
         tables=tuple(table for one in findings for table in build_tables(one, top)),
         notes=tuple(_notes(findings, explanations)),
@@ -77,15 +76,15 @@ def build_document(
         run_id=explanations.run_id,
         top=top,
         findings=findings,
-        failed=failed_cells(results),
-        unsupported=absent_pairs(results.unsupported),
-        unavailable=absent_pairs(results.unavailable),
+        failed=list_failed(results),
+        unsupported=list_absent(results.unsupported),
+        unavailable=list_absent(results.unavailable),
     )
 
 
 def _commands(explanations: Explanations) -> tuple[str, ...]:
     """As for a comparison, of which a run from Python is told with the name of this command."""
-    found = reproduce.commands(explanations.collection)
+    found = list_commands(explanations.collection)
     if explanations.metadata.facts.command or not explanations.results:
         return found
     first = found[0].replace("boosters-eval compare", "boosters-eval importances", 1)
@@ -112,7 +111,7 @@ def _told(one: BenchmarkFindings | None, benchmark: str, explanations: Explanati
     finished = Counter(cell.library for cell in explanations.results if cell.config_name == benchmark)
     for library in dict.fromkeys(error.library for error in errors):
         failed = [error for error in errors if error.library == library]
-        yield clean(benchmark_notes.failure(library, failed, finished[library]))
+        yield clean(benchmark_notes.tell_failure(library, failed, finished[library]))
     if one is not None and one.correlated:
         yield one.correlated[0].text
 
@@ -160,4 +159,4 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
             f"Sums count as right if they are off by at most {TOLERANCE:g} of the spread of the raw scores in single"
             f" precision, {TOLERANCE_DOUBLE:g} in double precision, and by what rounding takes."
         )
-    yield from benchmark_notes.of_report(explanations.collection, times=False)
+    yield from benchmark_notes.note_report(explanations.collection, times=False)

@@ -9,7 +9,7 @@ import factories
 from boosters_eval.programs.benchmark.comparisons import NO_BETTER
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.headline import headline, standings
+from boosters_eval.programs.benchmark.tables.headline import find_standings, write_headline
 from boosters_eval.reports.html.comparisons import contrast
 from boosters_eval.runners.result import SplitFacts
 
@@ -64,12 +64,14 @@ def check_agreement(run, metric, test):
     assert all(verdicts[name] == "inconclusive" for name in listed("cannot be told apart from ", answer))
     assert all(verdicts[name] == "worse" for name in listed(f"; {leader} is better than ", answer))
     assert all(verdicts[name] == "worse" for name in verdicts if bold)
-    found = standings(table)
+    found = find_standings(table)
     assert [name for name, standing in found.items() if standing == "best"] == bold
     assert {name for name, standing in found.items() if standing == "behind"} == {
         name for name, verdict in verdicts.items() if verdict == "worse"
     }
-    nothing = any("no library is better than a trivial" in said for said in headline([table] * 2, [], run, alpha=0.05))
+    nothing = any(
+        "no library is better than a trivial" in said for said in write_headline([table] * 2, [], run, alpha=0.05)
+    )
     assert nothing == answer.startswith("Nothing is better than")
 
 
@@ -101,7 +103,7 @@ def test_a_library_that_lost_to_another_does_not_lead_because_a_third_one_failed
     (table,) = build_tables(run).tables
     assert "RMSE: b is better than a, c; a is better than c." in table.notes
     assert table.answer.startswith("b is best: RMSE 13.6 % lower than a, the next, on 2 to 10 splits; 8 of 10 cells")
-    assert standings(table) == {"a": "behind", "b": "best", "c": "behind"}
+    assert find_standings(table) == {"a": "behind", "b": "best", "c": "behind"}
     assert run.best("rmse")["best"].tolist() == ["b"]
 
 

@@ -3,15 +3,15 @@
 import re
 
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.tables import cells as module
-from boosters_eval.programs.benchmark.tables.cells import cells
+from boosters_eval.programs.benchmark.tables import sections as module
 from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.programs.benchmark.tables.sections import show_cells
 from boosters_eval.reports.document import Code, Details, Document, Paragraph, PlainTable
 from boosters_eval.reports.html.page import render_page
 
 
 def test_a_fold_has_the_cells_of_a_library_in_a_config_with_their_splits_times_and_parameters(sample):
-    section = cells(sample.document())
+    section = show_cells(sample.document())
     fold = next(block for block in section.blocks if block.title == "breast_cancer/gbdt catboost")
     common, table, parameters = fold.blocks
     assert fold.aside == "5 cells, 2 failed"
@@ -31,7 +31,7 @@ def test_a_fold_has_the_cells_of_a_library_in_a_config_with_their_splits_times_a
 
 
 def test_what_all_cells_of_a_fold_share_is_said_once(sample):
-    fold = cells(sample.document()).blocks[0]
+    fold = show_cells(sample.document()).blocks[0]
     said, table, _ = fold.blocks
     assert isinstance(said, Paragraph)
     assert isinstance(table, PlainTable)
@@ -41,10 +41,10 @@ def test_what_all_cells_of_a_fold_share_is_said_once(sample):
 
 def test_more_cells_than_a_page_should_hold_are_left_out_with_a_sentence(sample, monkeypatch):
     monkeypatch.setattr(module, "MAX_CELLS", 12)
-    blocks = cells(sample.document()).blocks
+    blocks = show_cells(sample.document()).blocks
     assert blocks[0].text == "10 of 40 cells are shown here, to keep the page light; the JSON report has all."
     assert sum(isinstance(block, Details) for block in blocks) == 2
-    assert cells(ResultCollection().document()) is None
+    assert show_cells(ResultCollection().document()) is None
 
 
 def test_cells_are_on_the_page_alone(sample):
@@ -57,7 +57,7 @@ def test_a_page_of_1215_cells_is_a_few_megabytes(crowd):
     found = crowd(27, seeds=9)
     assert len(found.results) + len(found.errors) == 1215
     section = render_page(
-        Document("t", sections=(cells(found.document()),))
+        Document("t", sections=(show_cells(found.document()),))
     )  # the rest of the page depends on the tables alone
     assert len(section.encode()) < 2e6
     assert len(re.findall(r"<tr><td>\d+</td>", section)) == 1215

@@ -9,7 +9,7 @@ from boosters_eval.programs.benchmark.records import RunMetadata, Unavailable, U
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
-from boosters_eval.programs.benchmark.tables.headline import headline, standings
+from boosters_eval.programs.benchmark.tables.headline import find_standings, write_headline
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm")
 NOISE = (0.0, 0.0004, -0.0003, 0.0002, -0.0005)
@@ -170,6 +170,6 @@ def test_headline_and_leaderboard_are_in_the_page_and_in_markdown(render):
 
 def test_standings_follow_the_verdicts_against_the_leader():
     (table,) = build_tables(run(BEHIND)).tables
-    assert standings(table) == {"boosters": "leading", "xgboost": "leading", "lightgbm": "behind"}
-    assert standings(dataclasses.replace(table, columns=())) == {}
-    assert headline((), (), ResultCollection(), alpha=0.05) == ("No cell finished, so there is no answer.",)
+    assert find_standings(table) == {"boosters": "leading", "xgboost": "leading", "lightgbm": "behind"}
+    assert find_standings(dataclasses.replace(table, columns=())) == {}
+    assert write_headline((), (), ResultCollection(), alpha=0.05) == ("No cell finished, so there is no answer.",)

@@ -22,7 +22,7 @@ _LISTED = 12  # findings of one verdict that does not fail; further ones are onl
 _HEADINGS = ("Benchmark", "Competitor", "Quantity", "Change", "Interval", "p", "n", "Verdict")
 
 
-def headline(check: AgainstCheck) -> str:
+def tell_verdict(check: AgainstCheck) -> str:
     """The answer in one sentence."""
     if check.regressions:
         names = dict.fromkeys(finding.rival for finding in check.regressions)
@@ -40,19 +40,19 @@ def headline(check: AgainstCheck) -> str:
     return f"✅ Nothing is worse than {check.against} in {found}, {_level(check)}"
 
 
-def lines(check: AgainstCheck) -> list[str]:
+def list_findings(check: AgainstCheck) -> list[str]:
     """The whole verdict as text: first what fails, then what is only worth knowing."""
-    out = [headline(check), *(f"  {sentence(check, finding)}" for finding in check.regressions)]
+    out = [tell_verdict(check), *(f"  {tell_finding(check, finding)}" for finding in check.regressions)]
     if check.regressions and (check.unanswered or check.problems):
         out.append("❌ Without an answer:")
-    out += [f"  {sentence(check, finding)}" for finding in check.unanswered if not finding.fails]
+    out += [f"  {tell_finding(check, finding)}" for finding in check.unanswered if not finding.fails]
     out += [f"  {problem}" for problem in check.problems]
     calm = [finding for finding in check.compared if not finding.fails]
     for verdict in _ORDER:
         found = [finding for finding in calm if finding.verdict == verdict]
         if found:
             out.append(_titles(check)[verdict])
-            out += [f"  {sentence(check, finding)}" for finding in found[:_LISTED]]
+            out += [f"  {tell_finding(check, finding)}" for finding in found[:_LISTED]]
         if len(found) > _LISTED:
             out.append(f"  and {len(found) - _LISTED} more")
     if check.skipped:
@@ -60,7 +60,7 @@ def lines(check: AgainstCheck) -> list[str]:
     return [clean(line) for line in out]
 
 
-def sentence(check: AgainstCheck, finding: RivalFinding) -> str:
+def tell_finding(check: AgainstCheck, finding: RivalFinding) -> str:
     """One comparison with its numbers, or why there is none."""
     where = f"{finding.benchmark} {finding.rival}"
     what = in_sentence(finding.quantity)
@@ -75,9 +75,9 @@ def sentence(check: AgainstCheck, finding: RivalFinding) -> str:
     return text
 
 
-def markdown(check: AgainstCheck) -> str:
+def render_verdict(check: AgainstCheck) -> str:
     """The verdict as Markdown, with a table of all comparisons."""
-    first, *rest = lines(check)
+    first, *rest = list_findings(check)
     parts = [f"### {escape(first)}\n\n"]
     parts += [f"- {escape(line.strip())}\n" if line.startswith("  ") else f"\n**{escape(line)}**\n\n" for line in rest]
     if check.findings:
@@ -85,14 +85,14 @@ def markdown(check: AgainstCheck) -> str:
     return "".join(parts)
 
 
-def workflow_commands(check: AgainstCheck) -> list[str]:
+def annotate_verdict(check: AgainstCheck) -> list[str]:
     """GitHub's annotations: an error for what fails, a warning for what is worse on its own only."""
-    found = [("error", "Worse", sentence(check, finding)) for finding in check.regressions]
-    found += [("error", "Not checked", sentence(check, f)) for f in check.unanswered if not f.fails]
+    found = [("error", "Worse", tell_finding(check, finding)) for finding in check.regressions]
+    found += [("error", "Not checked", tell_finding(check, f)) for f in check.unanswered if not f.fails]
     found += [("error", "Not checked", problem) for problem in check.problems]
     if not found and not check.passed:
-        found.append(("error", "Not checked", headline(check)))
-    found += [("warning", "Suspicious", sentence(check, f)) for f in check.compared if f.alone]
+        found.append(("error", "Not checked", tell_verdict(check)))
+    found += [("warning", "Suspicious", tell_finding(check, f)) for f in check.compared if f.alone]
     return annotate(found)
 
 
@@ -160,7 +160,7 @@ class AgainstDocument(Model):
             against=check.against,
             run_id=run_id,
             exit_code=int(check.exit_code),
-            answer=clean(headline(check).lstrip("❌✅ ").rstrip(":")),
+            answer=clean(tell_verdict(check).lstrip("❌✅ ").rstrip(":")),
             test=check.test,
             alpha=check.alpha,
             n_tests=check.n_tests,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import count_of, in_sentence, join_words
-from boosters_eval.programs.benchmark.tables.verdicts import Judgment, deciding_column
+from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class MoreSplits:
         return next((seeds for seeds in _LADDER if max(self.folds, 1) * seeds >= _STEP * n), None)
 
 
-def answer_of(
+def write_answer(
     table: ReportTable,
     judged: Mapping[str, Judgment],
     *,
@@ -56,7 +56,7 @@ def answer_of(
 
     `unbeaten` names, for each row that is not better than it, the trivial rule in the column that decides.
     """
-    column, rules = deciding_column(table.columns), unbeaten or {}
+    column, rules = find_deciding(table.columns), unbeaten or {}
     lead = _lead(table, column, judged, more, rules)
     extra = (*_absences(table), *_fastest(table, column, judged), *remarks)
     lost: dict[str, list[str]] = {}

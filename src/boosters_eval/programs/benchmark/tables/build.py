@@ -11,13 +11,19 @@ from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.comparisons import observe, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
-from boosters_eval.programs.benchmark.tables import notes, trivial
-from boosters_eval.programs.benchmark.tables.answers import MoreSplits, answer_of
-from boosters_eval.programs.benchmark.tables.audit import suspicions
-from boosters_eval.programs.benchmark.tables.contenders import Places, absences, group
-from boosters_eval.programs.benchmark.tables.environment import builds_of
-from boosters_eval.programs.benchmark.tables.splits import described
-from boosters_eval.programs.benchmark.tables.verdicts import Judgment, column_levels, deciding_column, judge
+from boosters_eval.programs.benchmark.tables import notes
+from boosters_eval.programs.benchmark.tables.answers import MoreSplits, write_answer
+from boosters_eval.programs.benchmark.tables.contenders import (
+    Places,
+    find_losers,
+    group_absences,
+    group_results,
+    list_trivial_rows,
+)
+from boosters_eval.programs.benchmark.tables.data import describe_split
+from boosters_eval.programs.benchmark.tables.environment import list_builds
+from boosters_eval.programs.benchmark.tables.sections import tell_suspicions
+from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding, judge, share_levels
 from boosters_eval.reports.numbers import estimate, mean_and_std
 from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.runners.result import BUSY_CELL
@@ -103,15 +109,16 @@ def build_tables(
         more=not collection.metadata.seeds_rule,
         option=collection.suite in (None, "compare"),
         remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
-        suspicions=suspicions(collection),
+        suspicions=tell_suspicions(collection),
         unfair_times=collection.metadata.unfair_times,
-        builds=bool(builds_of(collection)),
+        builds=bool(list_builds(collection)),
     )
-    absent = absences(collection)
+    absent = group_absences(collection)
     tables = [
-        _table(name, list(rows.values()), absent.get(name, []), options) for name, rows in group(collection).items()
+        _table(name, list(rows.values()), absent.get(name, []), options)
+        for name, rows in group_results(collection).items()
     ]
-    found = (*notes.of_report(collection, times=times), *notes.of_levels(tables, level))
+    found = (*notes.note_report(collection, times=times), *notes.note_levels(tables, level))
     return Report(tuple(tables), found, test, level)
 
 
@@ -123,8 +130,8 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     columns = _columns(results, options, places)
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
     judged: dict[str, Judgment] = {}
-    levels = column_levels(columns, test=options.test, alpha=options.alpha)
-    losers = trivial.losers(contenders, columns)
+    levels = share_levels(columns, test=options.test, alpha=options.alpha)
+    losers = find_losers(contenders, columns)
     for position, column in enumerate(columns):
         if column.name not in levels:
             continue
@@ -152,21 +159,21 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "profile": clean(first.profile),
         },
         details=(
-            *((described(results),) if results else ()),
+            *((describe_split(results),) if results else ()),
             *(("library defaults",) if first.profile == "defaults" else ()),
         ),
-        notes=notes.of_table(contenders, columns, pairs, losers, places),
+        notes=notes.note_table(contenders, columns, pairs, losers, places),
         pairs=tuple(pairs),
         row_facts=row_facts,
-        trivial=trivial.rows(contenders, columns, row_names),
+        trivial=list_trivial_rows(contenders, columns, row_names),
     )
-    deciding = deciding_column(columns)
-    doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
+    deciding = find_deciding(columns)
+    doubts = notes.note_contenders(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
     more = None if deciding is None else _more_splits(deciding, contenders, options)
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
     suspicion = options.suspicions.get(first.dataset_name)
     remarks = (*([suspicion] if suspicion else []), *doubts, *options.remarks)
-    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, unbeaten=unbeaten, remarks=remarks))
+    return dataclasses.replace(table, answer=write_answer(table, judged, more=more, unbeaten=unbeaten, remarks=remarks))
 
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:

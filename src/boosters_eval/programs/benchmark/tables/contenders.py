@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE
-from boosters_eval.programs.benchmark.comparisons import value_of
+from boosters_eval.programs.benchmark.comparisons import TrivialScore, find_unbeaten, value_of
+from boosters_eval.programs.benchmark.records import RULES
+from boosters_eval.reports.numbers import estimate, mean_and_std
+from boosters_eval.reports.tables import Row, TableCell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.core.request import Repeat
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
@@ -77,7 +80,7 @@ class Places:
 Group = dict[tuple[str, str | None], Contender]
 
 
-def group(collection: ResultCollection) -> dict[str, Group]:
+def group_results(collection: ResultCollection) -> dict[str, Group]:
     """Outcomes by table, then by row, in the order of first appearance."""
     outcomes: list[BenchmarkResult | BenchmarkError] = [*collection.results, *collection.errors]
     shared = _shared_names(outcomes)
@@ -89,7 +92,7 @@ def group(collection: ResultCollection) -> dict[str, Group]:
     return groups
 
 
-def absences(collection: ResultCollection) -> dict[str, list[Absence]]:
+def group_absences(collection: ResultCollection) -> dict[str, list[Absence]]:
     """The libraries that each table lacks, because they do not support its config or are not available."""
     shared = _shared_names([*collection.results, *collection.errors])
     found: dict[str, list[Absence]] = {}
@@ -98,7 +101,7 @@ def absences(collection: ResultCollection) -> dict[str, list[Absence]]:
     return found
 
 
-def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkResult]]:
+def group_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkResult]]:
     """The results of each row. Rows with the same name are merged, and cannot be compared."""
     rows: dict[str, list[BenchmarkResult]] = {}
     for contender in contenders:
@@ -132,3 +135,65 @@ def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[
         for member in members:
             shared[member.config_name] = f"{dataset}/{member.booster_type}" if apart else dataset
     return shared
+
+
+# By metric, and by the name of a row: the rule that the row is not better than.
+Losers = dict[str, dict[str, TrivialScore]]
+
+
+def list_trivial_rows(
+    contenders: Sequence[Contender], columns: Sequence[Column], row_names: tuple[str, ...]
+) -> tuple[Row, ...]:
+    """One row per rule, below the libraries; none where no column is a metric, as in a table of times."""
+    scores: dict[str, dict[Repeat, Mapping[str, float]]] = {}
+    for contender in contenders:
+        for result in contender.results:
+            for rule, found in (result.trivial or {}).items():
+                scores.setdefault(rule, {}).setdefault(result.repeat, found)
+    blank = ("",) * (len(row_names) - 1)
+    made = [
+        Row(
+            names=(clean(RULES.get(rule, (rule,))[-1]), *blank),
+            cells=tuple(_cell([found.get(column.name) for found in splits.values()]) for column in columns),
+            n=len(splits),
+            points=tuple(map(str, splits)),
+        )
+        for rule, splits in scores.items()
+    ]
+    return tuple(row for row in made if any(cell.n for cell in row.cells))
+
+
+def _cell(aligned: list[float | None]) -> TableCell:
+    values = [value for value in aligned if value is not None]
+    mean, std = mean_and_std(values)
+    text = estimate(mean, std)
+    if values and len(values) != len(aligned):
+        text += f" (n = {len(values)})"
+    return TableCell(mean=mean, std=std, n=len(values), text=text, values=tuple(aligned))
+
+
+def find_losers(contenders: Sequence[Contender], columns: Sequence[Column]) -> Losers:
+    """The rows that are not better than the best trivial rule, in each metric with a known direction."""
+    found: Losers = {}
+    for column in columns:
+        if column.higher_is_better is None:
+            continue
+        for contender in contenders:
+            rule = find_unbeaten(contender.results, column.name, higher_is_better=column.higher_is_better)
+            if rule is not None:
+                found.setdefault(column.name, {})[contender.name] = rule
+    return found
+
+
+def note_losers(found: Losers, columns: Sequence[Column], contenders: Sequence[Contender]) -> list[str]:
+    """One sentence for each metric in which a library is not better than a rule that takes no skill."""
+    out = []
+    for column in columns:
+        losing = found.get(column.name, {})
+        if not losing:
+            continue
+        scored = {contender.name for contender in contenders if contender.values(column)}
+        everyone = len(scored) > 1 and scored <= losing.keys()
+        who = "no library is" if everyone else f"{', '.join(losing)} {'is' if len(losing) == 1 else 'are'} not"
+        out.append(f"{column.label}: {who} better than {next(iter(losing.values())).text}.")
+    return out

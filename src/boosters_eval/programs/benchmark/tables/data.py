@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean, clean_lines
+from boosters_eval.core.text import clean, clean_lines, count_of
 from boosters_eval.engine.cell import Build
-from boosters_eval.programs.benchmark.tables.environment import Environment, builds_of, library_versions
+from boosters_eval.programs.benchmark.tables.environment import Environment, list_builds, list_versions
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
 if TYPE_CHECKING:
@@ -20,6 +20,27 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.runners.result import BenchmarkResult
+
+
+def describe_split(results: Iterable[BenchmarkResult]) -> str:
+    """The splits of a benchmark in words: "5 seeds", "1 seed x 5 folds", "5 windows of time by date"."""
+    found = list(results)
+    seeds, folds = len({r.seed for r in found}), len({r.fold for r in found if r.fold is not None})
+    split = next((result.split for result in found if result.split is not None), None)
+    if split is not None and split.kind == "time":
+        windows = f"{count_of(folds, 'window')} of time by {clean(split.column)}"
+        return windows if seeds == 1 else f"{windows} x {seeds} model seeds"
+    text = count_of(seeds, "seed") + (f" x {count_of(folds, 'fold')}" if folds else "")
+    return text if split is None else f"{text}, groups of {clean(split.column)} kept whole"
+
+
+def spell_split(split: str) -> str:
+    """A split that is not random, for people who did not choose it."""
+    kind, _, column = split.partition(":")
+    if kind == "time":
+        return f"by time ({column}): trained on the rows before each window, validated on it"
+    return f"by group ({column}): no group is on both sides"
+
 
 ReportType = Literal["quality", "performance", "comparison"]
 
@@ -111,19 +132,19 @@ def collect_data(
         run_id=results.run_id,
         seeds=tuple(dict.fromkeys(result.seed for result in ours)),
         folds=len({result.fold for result in ours if result.fold is not None}),
-        libraries=dict(sorted((clean(k), clean(v)) for k, v in library_versions(results).items())),
+        libraries=dict(sorted((clean(k), clean(v)) for k, v in list_versions(results).items())),
         test=test,
         alpha=alpha,
         n_results=len(ours),
         n_failed=len(results.errors),
         configs=_configs(ours, results.metadata.configs),
         parameters=_parameters(ours),
-        errors=failed_cells(results),
-        unsupported=absent_pairs(results.unsupported),
+        errors=list_failed(results),
+        unsupported=list_absent(results.unsupported),
         n_flaky=len(results.flaky),
-        unavailable=absent_pairs(results.unavailable),
+        unavailable=list_absent(results.unavailable),
         splits=tuple(dict.fromkeys(clean(f"{r.split.kind}:{r.split.column}") for r in ours if r.split is not None)),
-        builds={clean(name): _cleaned(build) for name, build in builds_of(results).items()},
+        builds={clean(name): _cleaned(build) for name, build in list_builds(results).items()},
         growth_strategy=_growth(ours, results.metadata.configs),
     )
 
@@ -142,7 +163,7 @@ def _growth(results: Iterable[BenchmarkResult], training: dict[str, dict[str, An
     return ", ".join(sorted(map(str, found))) or None
 
 
-def absent_pairs(absences: Iterable[Absence]) -> tuple[AbsentPair, ...]:
+def list_absent(absences: Iterable[Absence]) -> tuple[AbsentPair, ...]:
     """Where libraries have no cells."""
     return tuple(
         AbsentPair(config=clean(item.config_name), library=clean(item.library), reason=clean(item.reason))
@@ -215,7 +236,7 @@ def _merged(dicts: list[dict[str, Any]]) -> dict[str, str]:
     return out
 
 
-def failed_cells(results: ResultCollection) -> tuple[FailedCell, ...]:
+def list_failed(results: ResultCollection) -> tuple[FailedCell, ...]:
     """The cells that failed, with what is known of each."""
     return tuple(
         FailedCell(

@@ -11,16 +11,12 @@ from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import group_digits
 from boosters_eval.programs.benchmark.results import ResultsDocument
-from boosters_eval.programs.benchmark.tables import reproduce
-from boosters_eval.programs.benchmark.tables.audit import data_section
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.cells import cells
-from boosters_eval.programs.benchmark.tables.data import BenchmarkData, ReportType, collect_data
-from boosters_eval.programs.benchmark.tables.failures import errors_section
-from boosters_eval.programs.benchmark.tables.headline import headline, leaderboard
-from boosters_eval.programs.benchmark.tables.ranking import over_datasets
-from boosters_eval.programs.benchmark.tables.splits import in_words
-from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
+from boosters_eval.programs.benchmark.tables.data import BenchmarkData, ReportType, collect_data, spell_split
+from boosters_eval.programs.benchmark.tables.environment import list_commands
+from boosters_eval.programs.benchmark.tables.headline import build_leaderboard, write_headline
+from boosters_eval.programs.benchmark.tables.sections import show_cells, show_data, show_errors
+from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE, rank_over_datasets
 from boosters_eval.reports.document import (
     Block,
     Card,
@@ -113,8 +109,14 @@ class BenchmarkDocument(ReportDocument):
     def document(self) -> Document:
         """The answer, a card per table, the verdicts, then all that the numbers rest on."""
         series = series_of(self.tables, self.rankings)
-        failed = errors_section(self.data.errors, self.data.unsupported, self.data.unavailable)
-        found = data_section(self.results), _benchmarks(self.data), _parameters(self.data), failed, cells(self.results)
+        failed = show_errors(self.data.errors, self.data.unsupported, self.data.unavailable)
+        found = (
+            show_data(self.results),
+            _benchmarks(self.data),
+            _parameters(self.data),
+            failed,
+            show_cells(self.results),
+        )
         return Document(
             self.title,
             self.headline,
@@ -224,13 +226,13 @@ def build_document(
         test=test,
         alpha=alpha,
     )
-    rankings = over_datasets(report.tables, alpha=report.alpha)
+    rankings = rank_over_datasets(report.tables, alpha=report.alpha)
     data = collect_data(results, report_type, test=test, alpha=report.alpha, now=now)
     return BenchmarkDocument(
         title=_title(data),
         lead=_lead(data),
-        headline=headline(report.tables, rankings, results, alpha=report.alpha),
-        leaderboard=leaderboard(report.tables, rankings, alpha=report.alpha),
+        headline=write_headline(report.tables, rankings, results, alpha=report.alpha),
+        leaderboard=build_leaderboard(report.tables, rankings, alpha=report.alpha),
         facts=_facts(data, report),
         environment=data.environment.rows(data.libraries, data.builds),
         configuration=_configuration(data),
@@ -239,7 +241,7 @@ def build_document(
         rankings=rankings,
         alpha=report.alpha,
         notes=report.notes,
-        reproduce=reproduce.commands(results),
+        reproduce=list_commands(results),
         data=data,
         results=results.document(),
     )
@@ -300,7 +302,7 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
     found = [
         ("Seeds", f"{len(data.seeds)} ({', '.join(map(str, data.seeds))})"),
         ("Folds", str(data.folds) if data.folds else None),
-        ("Split", "; ".join(map(in_words, data.splits)) or None),
+        ("Split", "; ".join(map(spell_split, data.splits)) or None),
         ("Growth strategy", data.growth_strategy),
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, count_of
+from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Build
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.programs.benchmark.results import ResultCollection
+
 
 NOT_RECORDED = "not recorded"
 _SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else is accepted
@@ -72,7 +75,7 @@ class Environment(Model):
     def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
         """What the run recorded."""
         facts = results.metadata.facts
-        shares = shares_of(results)
+        shares = count_shares(results)
         machine = _machine(facts) if not shares else shares[0].machine if len(shares) == 1 else None
         return cls(
             timestamp=(now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0),
@@ -85,7 +88,7 @@ class Environment(Model):
             rust_version=facts.rust,
             python_version=facts.python or None,
             boosters_eval_version=facts.boosters_eval or None,
-            boosters_version=library_versions(results).get("boosters"),
+            boosters_version=list_versions(results).get("boosters"),
             resumed=tuple(_session(facts, later) for later in facts.resumed),
             machines=shares,
         )
@@ -137,14 +140,14 @@ class Environment(Model):
         ]
 
 
-def shares_of(results: ResultCollection) -> tuple[MachineShare, ...]:
+def count_shares(results: ResultCollection) -> tuple[MachineShare, ...]:
     """The machines that the cells name, the one with most cells first."""
     known, cells = results.metadata.machines, results.cells_by_machine
     order = sorted(cells, key=lambda digest: (-cells[digest], digest))
     return tuple(MachineShare(machine=known.get(digest), digest=digest, cells=cells[digest]) for digest in order)
 
 
-def library_versions(results: ResultCollection) -> dict[str, str]:
+def list_versions(results: ResultCollection) -> dict[str, str]:
     """Each library's version according to its results; several if they differ."""
     found: dict[str, dict[str, None]] = {}
     for result in results.results:
@@ -153,7 +156,7 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
     return {library: ", ".join(versions) for library, versions in found.items()}
 
 
-def builds_of(results: ResultCollection) -> dict[str, Build]:
+def list_builds(results: ResultCollection) -> dict[str, Build]:
     """The competitors that are builds of a library, by label: library, version and digest, as the run recorded them."""
     present = {outcome.library for outcome in (*results.results, *results.errors)}
     targets = results.metadata.facts.targets
@@ -198,3 +201,63 @@ def _machine(facts: RunFacts) -> MachineInfo | None:
     with contextlib.suppress(ConfigError):  # a file from elsewhere may contain anything here
         return MachineInfo.model_validate(known) if known else None
     return None
+
+
+def list_commands(results: ResultCollection) -> tuple[str, ...]:
+    """The command that was typed; for a run from Python, an equivalent one derived from the results."""
+    typed = results.metadata.facts.command
+    if not typed and not results.results:
+        return ()
+    lines = [["boosters-eval", *(typed or _derived(results))]]
+    if results.run_id:
+        lines.append(["boosters-eval", "report", "--run", results.run_id])
+    return tuple(shlex.join(map(clean, words)) for words in lines)
+
+
+def _derived(results: ResultCollection) -> list[str]:
+    ours = results.results
+    seeds = len(dict.fromkeys(result.seed for result in ours))
+    folds = len({result.fold for result in ours if result.fold is not None})
+    timed = any(result.timing_mode for result in ours)
+    if results.suite in (None, "compare"):
+        words = ["compare", "--dataset", *dict.fromkeys(result.dataset_name for result in ours)]
+        words += ["--booster", *dict.fromkeys(result.booster_type for result in ours)]
+        words += _training_options(list(results.metadata.configs.values()), timed=timed)
+    else:
+        words = ["run", "--suite", str(results.suite)]
+    names = dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))
+    words += ["--library", *(_reference(name, list_builds(results)) for name in names)]
+    words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
+    splits = {f"{result.split.kind}:{result.split.column}" for result in ours if result.split is not None}
+    words += ["--split", *splits] if len(splits) == 1 and words[0] == "compare" else []
+    words += ["--timing-mode"] if timed else []
+    words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
+    words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
+    return words
+
+
+def _reference(name: str, builds: Mapping[str, Build]) -> str:
+    """A library, or a build as one asks for it: by its version, because where it came from was not recorded."""
+    build = builds.get(name)
+    if build is None:
+        return name
+    release = f"{build.library}=={build.version}"
+    return release if {*"=@"} & {*name} else f"{name}={release}"
+
+
+def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str]:
+    """Options for the canonical parameters that all configs share and that differ from the defaults."""
+    words = []
+    for name, usual in TrainingConfig.usual().items():
+        values = [training[name] for training in configs]
+        if not values or values[0] == usual or any(value != values[0] for value in values):
+            continue
+        if name == "growth_strategy":
+            words += ["--growth", str(values[0])]
+        elif name == "device":
+            words += ["--device", str(values[0])]
+        elif name == "n_threads":
+            words += [] if timed else ["--threads", str(values[0])]  # timing mode uses all cores anyway
+        elif name != "seed":
+            words += ["--param", f"{name}={values[0]}"]
+    return words

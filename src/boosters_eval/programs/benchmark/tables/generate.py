@@ -65,11 +65,11 @@ def render_files(
     """What `generate_report` would write, without writing it."""
     check_request(report_type, formats, test)
     document = build_document(results, report_type, test=test, alpha=alpha, now=now)
-    stem = file_stem(document)
+    stem = name_files(document)
     return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
 
 
-def file_stem(document: BenchmarkDocument) -> str:
+def name_files(document: BenchmarkDocument) -> str:
     """YYYY-MM-DD-<sha>-<type>-report, the date in UTC."""
     environment = document.data.environment
     return f"{environment.timestamp:%Y-%m-%d}-{environment.short_sha or NO_GIT}-{document.data.report_type}-report"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.programs.benchmark.comparisons import is_better
-from boosters_eval.programs.benchmark.tables.audit import suspicions
-from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
+from boosters_eval.programs.benchmark.tables.sections import tell_suspicions
+from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.html.comparisons import by_point, contrast, leader
 
@@ -24,7 +24,7 @@ _NAMED = 3  # benchmarks; more are only counted
 BEST, LEADING, BEHIND, ABSENT = "best", "leading", "behind", "absent"
 
 
-def standings(table: ReportTable) -> dict[str, str]:
+def find_standings(table: ReportTable) -> dict[str, str]:
     """How each row stands in the column that decides; empty if none is judged.
 
     `best` is what is highlighted: better than every other row. `leading` is the row with the best mean, and those that
@@ -46,11 +46,11 @@ def standings(table: ReportTable) -> dict[str, str]:
 
 
 def _deciding(table: ReportTable) -> int | None:
-    column = deciding_column(table.columns)
+    column = find_deciding(table.columns)
     return None if column is None else table.columns.index(column)
 
 
-def headline(
+def write_headline(
     tables: Sequence[ReportTable], rankings: Iterable[RankingTable], results: ResultCollection, *, alpha: float
 ) -> tuple[str, ...]:
     """Who is best, or that nobody can be told apart; what the ranks say; and what is missing."""
@@ -69,7 +69,7 @@ def headline(
 
 
 def _verdict(tables: Sequence[ReportTable]) -> str:
-    judged = {table.name: found for table in tables if len(found := standings(table)) > 1}
+    judged = {table.name: found for table in tables if len(found := find_standings(table)) > 1}
     unjudged = len(tables) - len(judged)
     if not judged:
         return "Nothing is judged here: there is no second library, or no measure that may be compared."
@@ -95,7 +95,7 @@ def _apart(tables: Sequence[ReportTable], judged: Mapping[str, Mapping[str, str]
         return ""
     if any(BEHIND in judged[table.name].values() for table in tables):
         return ": the leaders cannot be told apart, though some libraries are behind"
-    deciding = {table.name: column for table in tables if (column := deciding_column(table.columns))}
+    deciding = {table.name: column for table in tables if (column := find_deciding(table.columns))}
     if any(
         pair.verdict in ("better", "worse") and pair.metric == deciding[table.name].name
         for table in tables
@@ -131,7 +131,7 @@ def _trivial(tables: Iterable[ReportTable]) -> str:
 
 def _no_better_than_trivial(table: ReportTable) -> bool:
     """Whether this holds for every row that has a value."""
-    found = {name for name, standing in standings(table).items() if standing != ABSENT}
+    found = {name for name, standing in find_standings(table).items() if standing != ABSENT}
     return bool(found) and found <= _unbeaten(table)
 
 
@@ -153,7 +153,7 @@ def _unbeaten(table: ReportTable) -> set[str]:
 
 def _suspicions(results: ResultCollection) -> list[str]:
     """Why scores cannot be trusted, by data set; of many, only how many there are."""
-    found = suspicions(results)
+    found = tell_suspicions(results)
     if len(found) <= _NAMED:
         return [f"{name}: {reason}." for name, reason in found.items()]
     return [f"The data of {len(found)} data sets are suspect (see the notes)."]
@@ -177,9 +177,11 @@ def _gaps(results: ResultCollection) -> list[str]:
     return out
 
 
-def leaderboard(tables: Sequence[ReportTable], rankings: Sequence[RankingTable], *, alpha: float) -> PlainTable | None:
+def build_leaderboard(
+    tables: Sequence[ReportTable], rankings: Sequence[RankingTable], *, alpha: float
+) -> PlainTable | None:
     """In how many benchmarks each competitor is best, level with the best, or behind; and its average rank."""
-    judged = [found for table in tables if len(found := standings(table)) > 1]
+    judged = [found for table in tables if len(found := find_standings(table)) > 1]
     if not judged or len(tables) == 1:  # whose own table says it all
         return None
     tally: dict[str, Counter[str]] = {}

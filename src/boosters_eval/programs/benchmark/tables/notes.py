@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
-from boosters_eval.programs.benchmark.tables import trivial
-from boosters_eval.programs.benchmark.tables.audit import severe_notes
-from boosters_eval.programs.benchmark.tables.environment import builds_of, shares_of
+from boosters_eval.programs.benchmark.tables.contenders import note_losers
+from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
+from boosters_eval.programs.benchmark.tables.sections import note_severe
 from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.numbers import p_value, percent
 from boosters_eval.runners.result import BUSY_CELL
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.tables.contenders import Contender, Places
-    from boosters_eval.programs.benchmark.tables.trivial import Losers
+    from boosters_eval.programs.benchmark.tables.contenders import Contender, Losers, Places
     from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
     from boosters_eval.runners.result import BenchmarkResult
 
@@ -32,7 +31,7 @@ _FEW_ROWS = 100  # test rows below which the differences in log loss may be too 
 _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
 
-def of_table(
+def note_table(
     contenders: Sequence[Contender],
     columns: Sequence[Column],
     pairs: Sequence[PairVerdict],
@@ -47,7 +46,7 @@ def of_table(
         *_failures(contenders),
         *_machines_apart(places, columns),
         *(f"{name}: {reason}." for name, reason in _unverified(contenders).items()),
-        *trivial.notes(losers, columns, contenders),
+        *note_losers(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
@@ -56,7 +55,7 @@ def of_table(
     return tuple(map(clean, found))
 
 
-def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
+def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
     cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
     out = [f"{count_of(cells, 'cell')} finished only after failing"] if cells else []
@@ -78,9 +77,9 @@ def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
     }
 
 
-def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
+def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
-    out = severe_notes(collection)
+    out = note_severe(collection)
     out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
@@ -91,7 +90,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     out += _flaky(collection.flaky)
     out += [
         f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
-        for name, build in builds_of(collection).items()
+        for name, build in list_builds(collection).items()
         if build.packages
     ]
     out += _tally(
@@ -122,7 +121,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     return tuple(map(clean, out))
 
 
-def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
+def note_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
     """Which columns decide, and that the others need stronger evidence; nothing if all are judged alike."""
     levels = {(pair.label, pair.alpha) for table in tables for pair in table.pairs}
     deciding = sorted({label for label, level in levels if level == alpha})
@@ -137,7 +136,7 @@ def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
 
 def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
     """Which machines ran the cells, if these say so."""
-    shares = shares_of(collection)
+    shares = count_shares(collection)
     if not shares:
         return []
     told = ", ".join(f"{share.in_words} ({count_of(share.cells, 'cell')})" for share in shares[:_MACHINES])
@@ -240,10 +239,10 @@ def _scale(pair: PairVerdict) -> float | None:
 
 
 def _failures(contenders: Iterable[Contender]) -> list[str]:
-    return [failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors]
+    return [tell_failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors]
 
 
-def failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
+def tell_failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
     """How many cells of a competitor failed, and for which reason most of them."""
     kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
     commonest = kinds.most_common(1)[0][0].rstrip(".")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.ranking import over_datasets
-from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
+from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, rank_over_datasets
 from boosters_eval.reports.html.comparisons import forest_chart, metric_chart
 from boosters_eval.reports.html.plots import Plot
 from boosters_eval.reports.html.svg import series_of
@@ -54,7 +53,7 @@ def plot(
 
 
 def _figures(report: Report, kind: PlotKind, metric: str | None, reference: str | None) -> list[Figure | None]:
-    rankings = over_datasets(report.tables, alpha=report.alpha)
+    rankings = rank_over_datasets(report.tables, alpha=report.alpha)
     series = series_of(report.tables, rankings)
     if kind == "ranks":
         return [rank_chart(ranking, series) for ranking in rankings]
@@ -69,7 +68,7 @@ def _figures(report: Report, kind: PlotKind, metric: str | None, reference: str 
 def _position(table: ReportTable, metric: str | None) -> int | None:
     """The column of the metric, or the one that decides, or the first."""
     if metric is None:
-        decides = deciding_column(table.columns)
+        decides = find_deciding(table.columns)
         return table.columns.index(decides) if decides else 0 if table.columns else None
     return next((i for i, column in enumerate(table.columns) if column.name == metric), None)
 
