@@ -26,7 +26,7 @@ from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.metric import task_metrics
 from boosters_eval.programs.benchmark.spec import identity_of, model_seed
 from boosters_eval.programs.importances.records import Explanation, MeasuredKind, Probe
-from boosters_eval.programs.importances.workload import ImportancesSpec, column_names, units_of
+from boosters_eval.programs.importances.workload import ImportancesSpec, list_units, name_columns
 from boosters_eval.programs.parity.rows import write_rows
 from boosters_eval.runners import RUNNERS
 
@@ -105,10 +105,10 @@ PREVIEWED = (["quick"], ["full"], ["baseline", "check"])
 def explained_fields(spec, inputs):
     """What a cell explains of a model that adds up the columns, with arrays as a true cell stores them."""
     table = open_stored(Path(inputs["data"]))
-    names = column_names(table)
+    names = name_columns(table)
     rows, x = np.arange(20), np.nan_to_num(table.x[:20]).astype(np.float32)
     shap = np.hstack([x, np.ones((20, 1))])[:, :, None].astype(np.float64)
-    units = units_of(names, spec.groups)
+    units = list_units(names, spec.groups)
 
     def saved(array):
         return save_array(Path(inputs["artifacts"]), array)

@@ -174,7 +174,7 @@ def importances(
     """
     request = _request("importances", locals())
     with _heard(request):
-        found = _explain(_warned(_prepare("importances.running:prepare_importances", request)))
+        found = _explain(_warned(_prepare("importances.plan:prepare_importances", request)))
     _checked(found.collection)
     return found
 
@@ -196,7 +196,7 @@ def _preparing(name: str, door: Callable[P, Any], module: str) -> Callable[P, Pr
 
 prepare_comparison = _preparing("prepare_comparison", compare, "benchmark.compare")
 prepare_suite = _preparing("prepare_suite", run_suite, "benchmark.compare")
-prepare_importances = _preparing("prepare_importances", importances, "importances.running")
+prepare_importances = _preparing("prepare_importances", importances, "importances.plan")
 
 
 def run_prepared(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> ResultCollection:
@@ -629,7 +629,7 @@ def load_results(path: str | Path) -> ResultCollection:
 
 def load_importances(reference: str = "last", home: str | Path | None = None) -> Explanations:
     """The explanations of a run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
-    from boosters_eval.programs.importances.running import load_explanations  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.importances.results import load_explanations  # noqa: PLC0415 (keeps start-up fast)
 
     return load_explanations(_reference(reference), given_home(home))
 
@@ -920,7 +920,7 @@ def _run(prepared: PreparedRun) -> ResultCollection:
 
 
 def _explain(prepared: PreparedRun) -> Explanations:
-    from boosters_eval.programs.importances.running import run_explained  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.importances.results import run_explained  # noqa: PLC0415 (keeps start-up fast)
 
     return run_explained(prepared)
 

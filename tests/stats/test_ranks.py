@@ -10,8 +10,8 @@ from scipy import stats as scipy_stats
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import Repeat
-from boosters_eval.programs.importances.agreement import MARGIN, with_readings
-from boosters_eval.programs.importances.findings import PairAgreement
+from boosters_eval.programs.importances.agreement import MARGIN, add_readings
+from boosters_eval.programs.importances.records import PairAgreement
 from boosters_eval.stats.inference import holm
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.ranks import (
@@ -385,7 +385,7 @@ def judged(population, seeds, bias=1.0):
     mean = np.mean([seen.value for seen in between.values()])
     pair = PairAgreement(kind="gain", a="a", b="b", n=seeds, tau=mean, low=low, high=high)
     own = [PairAgreement(kind="gain", a=name, b=name, n=seeds, tau=tau) for name, tau in zip("ab", selves, strict=True)]
-    return with_readings([pair, *own])[0].reading, min(selves) - mean
+    return add_readings([pair, *own])[0].reading, min(selves) - mean
 
 
 @pytest.mark.slow

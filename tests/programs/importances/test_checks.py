@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.programs.importances.checks import TOLERANCE_DOUBLE, check_library, rough
+from boosters_eval.programs.importances.checks import TOLERANCE_DOUBLE, check_library, format_roughly
 from boosters_eval.programs.importances.records import Additivity, MeasuredKind, Probe
 from explained import NAMES, SOUND, Cells
 
@@ -163,4 +163,4 @@ def test_constant_columns_of_the_data_itself_are_checked(cells, kind):
     [(9_500_000.0, "9.5e+06"), (-250_000.0, "-2.5e+05"), (17.3, "17"), (0.41, "0.41"), (1.8e-7, "1.8e-07"), (0.0, "0")],
 )
 def test_a_large_error_is_written_as_a_small_one_is(value, shown):
-    assert rough(value) == shown
+    assert format_roughly(value) == shown

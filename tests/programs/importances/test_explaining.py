@@ -23,8 +23,8 @@ from boosters_eval.api import compare, importances, load_importances, load_run, 
 from boosters_eval.cli.app import run
 from boosters_eval.programs.benchmark.suites import cost_key, seconds_by_key
 from boosters_eval.programs.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
-from boosters_eval.programs.importances.results import of_units
-from boosters_eval.programs.importances.workload import most_rows
+from boosters_eval.programs.importances.results import add_up_units
+from boosters_eval.programs.importances.workload import limit_rows
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType
 from processes import PROGRAM, environment
@@ -138,9 +138,9 @@ def test_the_names_of_categories_are_stored_once_for_all_cells(home):
 
 def test_attributions_are_never_larger_than_may_be_stored(home):
     spec = prepare_importances(dataset(Task.MULTICLASS), "sklearn", seeds=1, max_rows=10**6).plan.specs[0]
-    assert most_rows(spec, n_columns=4) == 10**6
-    assert most_rows(spec, n_columns=100_000) == 2**24 // (100_001 * 3)
-    assert most_rows(spec, n_columns=10**8) == 1
+    assert limit_rows(spec, n_columns=4) == 10**6
+    assert limit_rows(spec, n_columns=100_000) == 2**24 // (100_001 * 3)
+    assert limit_rows(spec, n_columns=10**8) == 1
 
 
 def test_permutations_use_the_same_shuffles_for_every_library(home):
@@ -400,8 +400,8 @@ def test_units_of_columns_add_up():
         permutations=1,
         higher_is_better=False,
     )
-    assert of_units(result, np.array([1.0, 2.0, 4.0])).tolist() == [2.0, 5.0]
-    assert of_units(result, np.arange(6.0).reshape(2, 3, 1))[:, :, 0].tolist() == [[1.0, 2.0], [4.0, 8.0]]
+    assert add_up_units(result, np.array([1.0, 2.0, 4.0])).tolist() == [2.0, 5.0]
+    assert add_up_units(result, np.arange(6.0).reshape(2, 3, 1))[:, :, 0].tolist() == [[1.0, 2.0], [4.0, 8.0]]
 
 
 def command_of(*libraries):

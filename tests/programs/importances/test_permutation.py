@@ -9,17 +9,17 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.importances import workload as permutation
 from boosters_eval.programs.importances.records import FeatureUnit
 from boosters_eval.programs.importances.workload import (
-    measured_rows,
+    choose_rows,
+    list_units,
+    make_score,
     permutation_importance,
-    score_by,
     shuffle,
-    units_of,
 )
 
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(200, 4)).astype(np.float32)
 Y = 3.0 * X[:, 0] + X[:, 1].astype(np.float64)
-UNITS = units_of(("a", "b", "c", "d"), ())
+UNITS = list_units(("a", "b", "c", "d"), ())
 
 
 def model(x):
@@ -27,7 +27,7 @@ def model(x):
 
 
 def measured(predict=model, units=UNITS, *, repeats=4, metric="rmse", **rows):
-    score = score_by(metric, Task.REGRESSION, (), Y, **rows)
+    score = make_score(metric, Task.REGRESSION, (), Y, **rows)
     return permutation_importance(
         predict,
         score,
@@ -41,7 +41,7 @@ def measured(predict=model, units=UNITS, *, repeats=4, metric="rmse", **rows):
 
 
 def test_it_is_what_a_plain_loop_over_repeats_and_columns_gives():
-    score = score_by("rmse", Task.REGRESSION, (), Y)
+    score = make_score("rmse", Task.REGRESSION, (), Y)
     expected = np.empty((4, 4))
     for repeat in range(4):
         for column in range(4):
@@ -75,7 +75,7 @@ def test_larger_is_more_important_whichever_way_the_metric_is_better():
 
 def test_columns_of_a_group_are_shuffled_together():
     pair = (FeatureUnit(name="pair", columns=(0, 1)),)
-    units = units_of(("a", "b", "c", "d"), pair)
+    units = list_units(("a", "b", "c", "d"), pair)
     assert [unit.name for unit in units] == ["c", "d", "pair"]
     seen = []
 
@@ -104,7 +104,7 @@ def test_rows_without_weight_do_not_count():
 def test_a_ranking_is_scored_within_queries():
     groups = np.repeat(np.arange(20), 10)
     labels = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.float64)
-    score = score_by("ndcg@5", Task.RANKING, (), labels, groups=groups)
+    score = make_score("ndcg@5", Task.RANKING, (), labels, groups=groups)
 
     def importance(predict):
         options = {"repeats": 3, "split_digest": "s", "higher_is_better": True, "baseline": score(predict(X))}
@@ -118,7 +118,7 @@ def test_a_ranking_is_scored_within_queries():
 
 
 def test_quantiles_are_scored_by_the_columns_that_the_metric_wants():
-    score = score_by("pinball", Task.QUANTILE, (0.1, 0.9), Y)
+    score = make_score("pinball", Task.QUANTILE, (0.1, 0.9), Y)
     predictions = np.column_stack([Y - 1, Y + 1])
     assert score(predictions) == pytest.approx(0.1)
 
@@ -140,7 +140,7 @@ def test_shuffles_differ_by_split_column_and_repeat():
 @settings(max_examples=60, deadline=None)
 def test_a_sample_of_a_ranking_has_whole_queries_and_is_not_larger_than_it_may_be(sizes, most):
     groups = np.repeat(np.arange(len(sizes)) * 7, sizes)
-    places = measured_rows(len(groups), most, "split", groups)
+    places = choose_rows(len(groups), most, "split", groups)
     assert np.array_equal(places, np.sort(places))
     taken = np.unique(groups[places])
     assert np.array_equal(places, np.flatnonzero(np.isin(groups, taken)))
@@ -150,8 +150,8 @@ def test_a_sample_of_a_ranking_has_whole_queries_and_is_not_larger_than_it_may_b
 
 
 def test_a_sample_of_rows_depends_on_the_split_alone():
-    first, second, other = (measured_rows(1_000, 100, split) for split in ("a", "a", "b"))
+    first, second, other = (choose_rows(1_000, 100, split) for split in ("a", "a", "b"))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
     assert len(np.unique(first)) == 100
-    assert np.array_equal(measured_rows(100, 100, "a"), np.arange(100))
+    assert np.array_equal(choose_rows(100, 100, "a"), np.arange(100))

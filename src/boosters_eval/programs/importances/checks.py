@@ -1,66 +1,74 @@
-"""Does a library keep to its own definition? Judged by the numbers alone: a library's name decides nothing."""
+"""What casts doubt on rankings: libraries that break their own definition, and columns that tell the same.
+
+Numbers alone decide: a library's name does not matter.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from boosters_eval.programs.importances.findings import CheckFinding
-from boosters_eval.programs.importances.records import KINDS
+from boosters_eval.programs.importances.records import KINDS, CheckFinding, CorrelatedColumns
 from boosters_eval.reports.numbers import number
+from boosters_eval.stats.inference import doubled_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boosters_eval.programs.importances.findings import CheckName
-    from boosters_eval.programs.importances.records import Explanation, Kind
+    from numpy.typing import NDArray
+
+    from boosters_eval.programs.importances.records import CheckName, Explanation, Kind
     from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.stats.inference import FloatArray
 
 # Of the spread of the raw scores, and not of their size: an offset of all targets must not hide a fault.
 TOLERANCE = 1e-4  # of numbers in single precision, in which attributions have some six digits
 TOLERANCE_DOUBLE = 1e-8
-_COARSEST = (
-    0.1  # the share of the spread that rounding may take: where it takes more, a sum that is right proves nothing
-)
+_COARSEST = 0.1  # of the spread: where rounding may take more than this share, a sum that is right proves nothing
 LABELS = {"permutation": "permutation", "gain": "gain", "split": "split count", "shap": "SHAP"}
 _LARGE = 1e5  # from here on, a rough number has an exponent
 _TREES = 1000  # where a library does not tell how many it has
 _WHAT = {"local accuracy": "attributions", "interactions": "sums of interactions"}
 
 
-def rough(value: float) -> str:
+def format_roughly(value: float) -> str:
     """A number to two digits; zeros that stand for unknown digits are not written."""
     return f"{value:.1e}" if abs(value) >= _LARGE else number(value, 2)
 
 
 def check_library(explanations: Explanations, results: Sequence[Explanation]) -> tuple[CheckFinding, ...]:
     """All checks on the cells of one library; the worst cell decides."""
-    return (_local_accuracy(explanations, results), *_constant_columns(explanations, results), _interactions(results))
+    return (
+        _check_local_accuracy(explanations, results),
+        *_check_constant_columns(explanations, results),
+        _check_interactions(results),
+    )
 
 
-def _local_accuracy(explanations: Explanations, results: Sequence[Explanation]) -> CheckFinding:
+def _check_local_accuracy(explanations: Explanations, results: Sequence[Explanation]) -> CheckFinding:
     """A row's attributions and the base value add up to its raw score.
 
     The models that are compared decide, on all measured rows. A small extra model whose sums are wrong is told beside.
     """
-    if (fault := _fault_of(results, "shap")) is not None:
+    if (fault := _first(results, "shap", "fault")) is not None:
         return _unusable(results, "local accuracy", "shap", fault)
     own = [sums for one in results if (sums := _sums_of(explanations, one)) is not None]
     probes = [one.probe.additivity for one in results if one.probe is not None]
     extra = [_Sums(sums.error, sums.scale) for sums in probes if sums is not None]
-    reason = next((one.kinds["shap"].reason for one in results if "shap" in one.kinds and one.kinds["shap"].reason), "")
-    found = _summed("local accuracy", results, own or extra, reason or "")
+    found = _judge_sums("local accuracy", results, own or extra, _first(results, "shap", "reason") or "")
     worst = max(extra, key=lambda sums: sums.excess, default=_Sums(0.0, 0.0))
     if own and found.verdict == "holds" and not worst.right:
         return found.replace(text=f"{found.text}; those of a small extra model do not: {worst.off}")
     return found
 
 
-def _fault_of(results: Sequence[Explanation], kind: Kind) -> str | None:
-    return next((one.kinds[kind].fault for one in results if kind in one.kinds and one.kinds[kind].fault), None)
+def _first(results: Sequence[Explanation], kind: Kind, name: Literal["fault", "reason"]) -> str | None:
+    """What the first cell with a fault, or a reason, says of a kind."""
+    return next((said for one in results if kind in one.kinds and (said := getattr(one.kinds[kind], name))), None)
 
 
 def _unusable(results: Sequence[Explanation], check: CheckName, kind: Kind, fault: str) -> CheckFinding:
@@ -104,7 +112,7 @@ class _Sums:
     def off(self) -> str:
         if not math.isfinite(self.error):
             return "not numbers"
-        return f"off by {rough(self.error)} where {self.beside} {rough(self.scale)}"
+        return f"off by {format_roughly(self.error)} where {self.beside} {format_roughly(self.scale)}"
 
 
 def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
@@ -125,17 +133,17 @@ def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
     )
 
 
-def _interactions(results: Sequence[Explanation]) -> CheckFinding:
+def _check_interactions(results: Sequence[Explanation]) -> CheckFinding:
     """The interactions of a feature add up to its attribution."""
     if fault := next((one.interactions_fault for one in results if one.interactions_fault), None):
         return _unusable(results, "interactions", "shap", fault)
     measured = [one.interactions for one in results if one.interactions is not None]
     found = [_Sums(sums.error, sums.scale, beside="attributions reach") for sums in measured]
     reason = next((one.no_interactions for one in results if one.no_interactions), "")
-    return _summed("interactions", results, found, reason)
+    return _judge_sums("interactions", results, found, reason)
 
 
-def _summed(check: CheckName, results: Sequence[Explanation], found: Sequence[_Sums], reason: str) -> CheckFinding:
+def _judge_sums(check: CheckName, results: Sequence[Explanation], found: Sequence[_Sums], reason: str) -> CheckFinding:
     library = results[0].library
     if not found:
         verdict = "not offered" if reason else "not checked"
@@ -143,7 +151,7 @@ def _summed(check: CheckName, results: Sequence[Explanation], found: Sequence[_S
     worst = max(found, key=lambda sums: sums.excess)
     coarse = worst.right and any(sums.coarse for sums in found)
     words = f"add up ({worst.off})" if worst.right else f"do not add up: {worst.off}"
-    unknown = f"cannot be checked: raw scores differ by {rough(worst.scale)} and are rounded by as much"
+    unknown = f"cannot be checked: raw scores differ by {format_roughly(worst.scale)} and are rounded by as much"
     return CheckFinding(
         library=library,
         check=check,
@@ -156,17 +164,16 @@ def _summed(check: CheckName, results: Sequence[Explanation], found: Sequence[_S
     )
 
 
-def _constant_columns(explanations: Explanations, results: Sequence[Explanation]) -> Iterator[CheckFinding]:
+def _check_constant_columns(explanations: Explanations, results: Sequence[Explanation]) -> Iterator[CheckFinding]:
     """A column with one and the same value cannot matter: nothing may be attributed to it."""
     for kind in KINDS:
-        asked = [one.kinds[kind] for one in results if kind in one.kinds]
-        if not asked:
+        if not any(kind in one.kinds for one in results):
             continue
-        if kind != "shap" and (fault := _fault_of(results, kind)) is not None:  # that of SHAP is told by its sums
+        if kind != "shap" and (fault := _first(results, kind, "fault")) is not None:  # that of SHAP is told by its sums
             yield _unusable(results, "constant column", kind, fault)
             continue
         found = [value for one in results for value in _given_to_constants(explanations, one, kind)]
-        reason = next((one.reason for one in asked if one.reason), "") or ""
+        reason = _first(results, kind, "reason")
         library = results[0].library
         if not found:
             absent = next((one.no_probe for one in results if one.no_probe), None)
@@ -183,7 +190,7 @@ def _constant_columns(explanations: Explanations, results: Sequence[Explanation]
             error=worst if math.isfinite(worst) else None,
             tolerance=0.0,
             verdict="holds" if worst == 0 else "fails",
-            text=f"a constant column gets {rough(worst) if math.isfinite(worst) else 'no number'} by {name}",
+            text=f"a constant column gets {format_roughly(worst) if math.isfinite(worst) else 'no number'} by {name}",
         )
 
 
@@ -200,3 +207,73 @@ def _given_to_constants(explanations: Explanations, result: Explanation, kind: K
         columns = list(result.constant)
     if columns:
         yield float(np.abs(values.take(columns, axis=min(1, values.ndim - 1))).max(initial=0.0))
+
+
+ALIKE = 0.95  # from which two columns are told to be correlated
+_MOST_CATEGORICAL = 60  # columns between which Cramér's V is computed
+# Rows in which a column must differ from its most frequent value. Where two columns are 0 in all rows but one or two,
+# these alone decide, and they may coincide by chance; that ten do, chance does not explain.
+FEWEST_VARIED = 10
+
+
+def find_correlated_columns(
+    x: FloatArray, names: Sequence[str], categorical: Sequence[int] = ()
+) -> tuple[CorrelatedColumns, ...]:
+    """Pairs of columns, the most alike first: numbers by Spearman's correlation, categories by Cramér's V.
+
+    Trees see the order of numbers alone, so ranks are what is compared. A missing value counts as one in the middle. A
+    number and a category are not compared, nor is a column that hardly varies.
+    """
+    chosen = set(categorical)
+    varied = [column for column in range(x.shape[1]) if _count_varied(x[:, column]) >= FEWEST_VARIED]
+    numbers = [column for column in varied if column not in chosen]
+    categories = [column for column in varied if column in chosen][:_MOST_CATEGORICAL]
+    found = [*_compare_numbers(x, numbers, names), *_compare_categories(x, categories, names)]
+    return tuple(sorted(found, key=lambda pair: -abs(pair.value)))
+
+
+def _count_varied(values: FloatArray) -> int:
+    """The rows in which a column differs from its most frequent value; missing is a value."""
+    _, counts = np.unique(values, return_counts=True)
+    return len(values) - int(counts.max(initial=0))
+
+
+def _compare_numbers(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
+    ranked = [_centered_ranks(np.asarray(x[:, column], dtype=np.float64)) for column in columns]
+    kept = [(column, ranks) for column, ranks in zip(columns, ranked, strict=True) if ranks is not None]
+    if len(kept) < 2:
+        return
+    matrix = np.column_stack([ranks for _, ranks in kept])
+    correlations = matrix.T @ matrix
+    for i, j in zip(*np.nonzero(np.triu(np.abs(correlations) >= ALIKE, 1)), strict=True):
+        a, b, value = names[kept[i][0]], names[kept[j][0]], float(np.clip(correlations[i, j], -1, 1))
+        yield CorrelatedColumns(a=a, b=b, value=value, measure="Spearman's correlation")
+
+
+def _centered_ranks(values: FloatArray) -> FloatArray | None:
+    """Ranks around 0 with the length 1; None of a constant column."""
+    present = ~np.isnan(values)
+    ranks = np.zeros(len(values))
+    if present.any():
+        found = doubled_ranks(values[present])
+        ranks[present] = found - found.mean()
+    size = float(np.linalg.norm(ranks))
+    return ranks / size if size > 0 else None
+
+
+def _compare_categories(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
+    codes = {column: np.unique(x[:, column], return_inverse=True)[1] for column in columns}
+    for i, j in combinations(columns, 2):
+        value = _cramers_v(codes[i], codes[j])
+        if value is not None and value >= ALIKE:
+            yield CorrelatedColumns(a=names[i], b=names[j], value=value, measure="Cramér's V")
+
+
+def _cramers_v(a: NDArray[np.int64], b: NDArray[np.int64]) -> float | None:
+    rows, columns = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
+    if min(rows, columns) < 2 or rows * columns > 10 * len(a):  # one category, or hardly two rows in a cell
+        return None
+    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(a)
+    chi2 = float(((table - expected) ** 2 / expected).sum())
+    return float(min(np.sqrt(chi2 / len(a) / (min(rows, columns) - 1)), 1.0))

@@ -12,7 +12,7 @@ from boosters_eval.reports.numbers import MISSING, as_given, number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boosters_eval.programs.importances.findings import BenchmarkFindings, DisputedRow
+    from boosters_eval.programs.importances.records import BenchmarkFindings, DisputedRow
 
 _LONGEST = 60  # characters of a category's name; the JSON has it whole
 _VALUES = 6  # features whose values are shown in one line; a fold has those of all that matter, and the JSON all

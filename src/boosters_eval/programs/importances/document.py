@@ -12,9 +12,11 @@ from boosters_eval.programs.benchmark.tables.document import ReportDocument
 from boosters_eval.programs.benchmark.tables.environment import Environment, list_builds, list_commands, list_versions
 from boosters_eval.programs.benchmark.tables.sections import show_errors
 from boosters_eval.programs.importances.checks import TOLERANCE, TOLERANCE_DOUBLE
-from boosters_eval.programs.importances.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
-from boosters_eval.programs.importances.reading import read_findings
-from boosters_eval.programs.importances.records import KINDS
+from boosters_eval.programs.importances.judge import read_findings
+from boosters_eval.programs.importances.records import (
+    KINDS,
+    BenchmarkFindings,
+)
 from boosters_eval.programs.importances.tables import build_tables
 from boosters_eval.programs.importances.wording import QUESTION, absences, answer, mark_notes
 from boosters_eval.reports.document import Fact

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from boosters_eval.programs.importances.document import ImportancesDocument
-    from boosters_eval.programs.importances.findings import BenchmarkFindings, SwarmFeature
-    from boosters_eval.programs.importances.records import Kind
+    from boosters_eval.programs.importances.records import BenchmarkFindings, Kind, SwarmFeature
     from boosters_eval.reports.html.svg import Figure
     from boosters_eval.reports.tables import ReportTable
 

@@ -26,7 +26,7 @@ class ImportancesRequest(Settings, Tolerant, OutputOptions, BenchmarkParameters,
 
     command: ClassVar = "importances"
     help: ClassVar = "Compare what the models of libraries rely on: importances, attributions and predictions."
-    program: ClassVar = "boosters_eval.programs.importances.running:explain"
+    program: ClassVar = "boosters_eval.programs.importances.results:explain"
     formats: ClassVar = ("markdown", "json", "csv", "html", "latex", "table")
 
     seeds: int | None = parameter(

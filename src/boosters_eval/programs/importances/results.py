@@ -5,26 +5,43 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.core.errors import ConfigError, ExitCode, RunError, require
+from boosters_eval.core.files import home
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.text import with_article
 from boosters_eval.engine.artifacts import load_array
-from boosters_eval.programs.importances.records import Explanation
+from boosters_eval.engine.folder import RunFolder
+from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.session import PlannedRun, opened
+from boosters_eval.engine.summaries import kind_of
+from boosters_eval.programs.benchmark.compare import announce, describe_run, explain_failure, is_success
+from boosters_eval.programs.benchmark.runs import BenchmarkKind, collect_fits, run_once
+from boosters_eval.programs.importances.plan import IMPORTANCES, prepare_importances
+from boosters_eval.programs.importances.records import KINDS, Explanation
+from boosters_eval.programs.importances.workload import ImportancesSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
     from numpy.typing import NDArray
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.datasets.config import DataAudit
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.runs import Competing
+    from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.importances.document import ImportancesDocument
     from boosters_eval.programs.importances.records import Kind
     from boosters_eval.programs.importances.rendering import FrameName, ReportedFormat
+    from boosters_eval.programs.importances.request import ImportancesRequest
 
 
 @dataclass(frozen=True)
@@ -115,13 +132,136 @@ class Explanations:
         if kind == "permutation":
             return np.asarray(values.mean(axis=0))
         if kind == "shap":
-            return np.asarray(np.abs(of_units(result, values[:, :-1])).mean(axis=0).sum(axis=-1))
-        return of_units(result, values)
+            return np.asarray(np.abs(add_up_units(result, values[:, :-1])).mean(axis=0).sum(axis=-1))
+        return add_up_units(result, values)
+
+    def attributions(self, result: Explanation) -> NDArray[np.float64] | None:
+        """The attributions by unit, (n, units, outputs), without the base value. None where there are none."""
+        values = self.measured(result, "shap")
+        return None if values is None else add_up_units(result, values[:, :-1])
 
 
-def of_units(result: Explanation, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def add_up_units(result: Explanation, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values by column, (p,) or (n, p, outputs), added up to values by unit."""
     axis = min(1, values.ndim - 1)
     if all(unit.columns == (i,) for i, unit in enumerate(result.units)):
         return values
     return np.stack([values.take(unit.columns, axis).sum(axis) for unit in result.units], axis)
+
+
+def explain(request: ImportancesRequest) -> Findings:
+    """What the model of each library relies on."""
+    prepared = prepare_importances(request)
+    announce(prepared)
+    if request.dry_run:
+        return PlannedRun.of(prepared.plan, request)
+    return ImportancesFindings(run_explained(prepared), request)
+
+
+def run_explained(prepared: PreparedRun) -> Explanations:
+    """Carry out a prepared run."""
+    with opened(prepared.settings, prepared.plan) as session:
+        run = run_once(session, prepared, kind=IMPORTANCES)
+    return read_explanations(run, RunFolder(home(prepared.settings.home) / "runs" / run.plan.run_id).arrays)
+
+
+@dataclass(frozen=True)
+class ImportancesFindings(Findings):
+    """The explanations, as the request wants them shown."""
+
+    explanations: Explanations
+    request: ImportancesRequest
+
+    @property
+    def exit_code(self) -> int:
+        """A run with errors is no success unless the user accepts errors."""
+        found = self.explanations.collection
+        good = is_success(found, continue_on_error=self.request.continue_on_error)
+        return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """Tables on a terminal, Markdown elsewhere."""
+        if not screen.is_terminal and self.request.format != "table":
+            super().show(screen)
+            return
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+        print_document(self._document().document(), screen.console(), whole=screen.verbose)
+
+    def render(self, form: str) -> str:
+        """The document in a format."""
+        from boosters_eval.programs.importances.rendering import render  # noqa: PLC0415 (loads what renders)
+
+        return render(self._document(), form)
+
+    def conclude(self, screen: Screen) -> None:
+        """The run, and why it is no success, even if quiet."""
+        found = self.explanations
+        if not screen.quiet and found.run_id:
+            screen.note(describe_run(found.collection))
+        if self.exit_code:
+            screen.note(explain_failure(found.collection))
+
+    def _document(self) -> Any:
+        return self.explanations.document(self.request.top)
+
+
+def load_explanations(reference: str, where: Path | None = None) -> Explanations:
+    """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
+    folder = find_run(reference, where, kind=IMPORTANCES)
+    shown, latest = folder.shown(), folder.attempts()[-1]
+    unfinished = latest if folder.attempt is None and shown != latest else None
+    return read_explanations(folder.load(shown), folder.arrays, unfinished=unfinished)
+
+
+def is_explained(reference: str, where: Path | None = None) -> bool:
+    """Whether a reference names a run of this kind; `last` does if the latest of all is one."""
+    folder = find_run(reference, where)
+    return kind_of(folder, folder.attempts()[-1]) == IMPORTANCES
+
+
+def read_explanations(run: Run, arrays: Path, *, unfinished: int | None = None) -> Explanations:
+    """The explanations of a run whose arrays are in this folder."""
+    plan = run.plan
+    if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
+        kind = run.facts.kind
+        raise RunError(f"Run {plan.run_id} explains no models: it is {with_article(kind)} run.")
+    return Explanations(collect_fits(run, unfinished=unfinished), arrays.absolute())
+
+
+_TOP = 10  # features of each kind that trackers are told of
+
+
+class ImportancesKind(BenchmarkKind):
+    """The scores of the fits, and what their models hold to be most important."""
+
+    workloads: ClassVar[frozenset[str]] = frozenset({IMPORTANCES})
+
+    @cached_property
+    def findings(self) -> Any:
+        """The explanations, as `load_importances` gives them."""
+        return read_explanations(self.run, self.folder.arrays)
+
+    def parameters(self, cells: Competing) -> dict[str, Any]:
+        """Those of a fit, and how importances were measured."""
+        asked = cells.spec.model_dump(mode="json", include={"kinds", "permutations", "max_rows", "groups"})
+        return {**super().parameters(cells), **asked}
+
+    def summary(self, cells: Competing) -> dict[str, float | None]:
+        """The mean importances of the most important features, by kind."""
+        found = [result for result in cells.results if isinstance(result, Explanation)]
+        return {f"{kind}.{feature}": value for kind in KINDS for feature, value in self._top(found, kind)}
+
+    def _top(self, cells: list[Explanation], kind: Kind) -> Iterator[tuple[str, float]]:
+        values = [found for cell in cells if (found := self.findings.importances(cell, kind)) is not None]
+        if values:
+            means = np.mean(values, axis=0)
+            for place in np.argsort(-means, kind="stable")[:_TOP]:
+                yield cells[0].units[place].name, float(means[place])
+
+    def files(self) -> dict[str, str]:
+        """The report, and all findings."""
+        from boosters_eval.programs.importances.rendering import render  # noqa: PLC0415 (only at the end)
+
+        document = self.findings.document()
+        return {"report.html": render(document, "html"), "results.json": render(document, "json")}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import in_sentence
 from boosters_eval.metrics import label as metric_label
-from boosters_eval.programs.importances.checks import LABELS, rough
-from boosters_eval.programs.importances.reading import feature_order
+from boosters_eval.programs.importances.checks import LABELS, format_roughly
+from boosters_eval.programs.importances.judge import order_features
 from boosters_eval.programs.importances.records import KINDS
 from boosters_eval.programs.importances.wording import (
     absences,
@@ -24,13 +24,13 @@ from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boosters_eval.programs.importances.findings import (
+    from boosters_eval.programs.importances.records import (
         BenchmarkFindings,
         CheckFinding,
         FeatureImportance,
+        Kind,
         PairAgreement,
     )
-    from boosters_eval.programs.importances.records import Kind
     from boosters_eval.reports.tables import CellStatus
 
 _STATUS: dict[str, CellStatus] = {
@@ -81,7 +81,11 @@ def _check_cell(check: CheckFinding | None) -> TableCell:
     error = check.error
     value = error / check.scale if error is not None and check.scale else error
     shown = (
-        MISSING if check.verdict in ("not offered", "not checked") else "unusable" if value is None else rough(value)
+        MISSING
+        if check.verdict in ("not offered", "not checked")
+        else "unusable"
+        if value is None
+        else format_roughly(value)
     )
     return TableCell(value, None, 1, shown, status=_STATUS[check.verdict])
 
@@ -126,7 +130,7 @@ def shown_order(findings: BenchmarkFindings, kind: Kind) -> list[str]:
     """The features by their mean rank over the sound libraries, or over all if none is sound."""
     every = [one for one in findings.importances if one.kind == kind]
     sound = set(findings.sound(kind))
-    return feature_order([one for one in every if one.library in sound] or every)
+    return order_features([one for one in every if one.library in sound] or every)
 
 
 def _importance_cell(found: FeatureImportance | None, decimals: int) -> TableCell:

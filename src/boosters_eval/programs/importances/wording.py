@@ -11,7 +11,7 @@ from boosters_eval.stats.ranks import FEWEST_SPLITS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boosters_eval.programs.importances.findings import BenchmarkFindings, PairAgreement
+    from boosters_eval.programs.importances.records import BenchmarkFindings, PairAgreement
 
 QUESTION = "Do they agree for the same reasons?"
 _MOST_NAMED = 3

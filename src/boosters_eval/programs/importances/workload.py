@@ -61,7 +61,7 @@ _SHUFFLES, _SAMPLE = 6, 7  # keep these uses of a split apart from each other
 _MAX_BYTES = 2**28  # of the shuffled copies that are predicted at once
 
 
-def score_by(metric: str, task: Task, quantiles: tuple[float, ...], y: Any, **rows: Any) -> _Score:
+def make_score(metric: str, task: Task, quantiles: tuple[float, ...], y: Any, **rows: Any) -> _Score:
     """The score of predictions by one metric, with the `weights`, `groups` and `sensitive` of the rows."""
     wanted = get(metric)
 
@@ -115,7 +115,7 @@ def shuffle(split_digest: str, column: int, repeat: int, n_rows: int) -> NDArray
     return Stream(_SHUFFLES, _number(split_digest), column, repeat).order(n_rows)
 
 
-def measured_rows(n_valid: int, most: int, split_digest: str, groups: NDArray[Any] | None = None) -> NDArray[np.int64]:
+def choose_rows(n_valid: int, most: int, split_digest: str, groups: NDArray[Any] | None = None) -> NDArray[np.int64]:
     """The places of the validation rows that are measured: all, or a sample that depends on the split alone.
 
     Of a ranking, whole queries are taken, at least one.
@@ -213,10 +213,10 @@ class _Subject:
         self.seconds = {"fit": fitted.done.train_s, "predict": fitted.done.predict_s}
         split, table, x = fitted.data.split, fitted.table, fitted.data.x_valid
         groups = take_rows(table.groups, split.valid)
-        self.places = measured_rows(len(x), most_rows(spec, x.shape[1]), split.digest, groups)
+        self.places = choose_rows(len(x), limit_rows(spec, x.shape[1]), split.digest, groups)
         self.rows = np.asarray(split.valid)[self.places]
         self.x = x if len(self.places) == len(x) else np.ascontiguousarray(x[self.places])
-        self.units = units_of(column_names(fitted.table), spec.groups)
+        self.units = list_units(name_columns(fitted.table), spec.groups)
 
     def facts(self) -> dict[str, Any]:
         """The rows, and what is known of the columns."""
@@ -229,7 +229,7 @@ class _Subject:
             "predictions": self.saved(fitted.done.predictions[self.places].astype(np.float64)),
             "n_rows": len(self.rows),
             "sampled": share if len(self.rows) < n_valid else None,
-            "feature_names": column_names(fitted.table),
+            "feature_names": name_columns(fitted.table),
             "categorical": fitted.data.request.categorical,
             "category_names": self.category_names(),
             "constant": _constant_columns(fitted.data.train.x),
@@ -264,7 +264,7 @@ class _Subject:
         """Permutation importance, with weights and queries."""
         spec, table = self.spec, self.fitted.table
         rows = {name: take_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
-        score = score_by(spec.primary_metric, spec.task, spec.quantiles, np.asarray(table.y[self.rows]), **rows)
+        score = make_score(spec.primary_metric, spec.task, spec.quantiles, np.asarray(table.y[self.rows]), **rows)
         fields["measured_score"] = baseline = score(self.fitted.done.predictions[self.places])
 
         def predict(x: NDArray[np.float32]) -> NDArray[Any]:
@@ -305,7 +305,7 @@ class _Subject:
             return MeasuredKind(fault=str(error))
         fields["raw"] = self.saved(raw)
         if self.x.shape[1] <= _INTERACTION_COLUMNS:
-            fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
+            fields |= self.timed("interactions", lambda: check_interactions(*self.asked, self.x, found))
         return MeasuredKind(array=self.saved(found))
 
     def probe(self) -> Any:
@@ -332,13 +332,13 @@ class _Subject:
         return save_array(self.folder, array)
 
 
-def additivity(sums: NDArray[np.float64], expected: NDArray[np.float64]) -> Additivity:
+def compare_sums(sums: NDArray[np.float64], expected: NDArray[np.float64]) -> Additivity:
     """How far sums are from what they must be."""
     error, scale = np.abs(sums - expected).max(initial=0.0), np.abs(expected).max(initial=0.0)
     return Additivity(error=float(error), scale=float(scale), n_rows=len(expected))
 
 
-def interaction_sums(
+def check_interactions(
     runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32], found: NDArray[np.float64]
 ) -> dict[str, Any]:
     """Whether the interactions of a few rows add up to their attributions, why there are none, or their fault."""
@@ -349,7 +349,7 @@ def interaction_sums(
         return {"no_interactions": str(error)}
     except InvalidExplanationError as error:
         return {"interactions_fault": str(error)}
-    return {"interactions": additivity(together.sum(axis=2), found[: len(few), :-1])}
+    return {"interactions": compare_sums(together.sum(axis=2), found[: len(few), :-1])}
 
 
 def probe(
@@ -369,8 +369,8 @@ def probe(
         with suppress(UnsupportedError, InvalidExplanationError):
             found, raw = attributions(runner, small, model, few.x), raw_scores(runner, small, model, few.x)
             constant["shap"] = float(np.abs(found[:, -2]).max())
-            adds_up = additivity(found.sum(axis=1), raw)
-            fields = interaction_sums(runner, small, model, few.x, found) if sums else {}
+            adds_up = compare_sums(found.sum(axis=1), raw)
+            fields = check_interactions(runner, small, model, few.x, found) if sums else {}
     return {**fields, "probe": Probe(n_rows=len(few.y), n_rounds=ROUNDS, constant=constant, additivity=adds_up)}
 
 
@@ -379,17 +379,17 @@ def _constant_columns(x: NDArray[np.float32]) -> tuple[int, ...]:
     return tuple(map(int, np.flatnonzero(same)))
 
 
-def most_rows(spec: ImportancesSpec, n_columns: int) -> int:
+def limit_rows(spec: ImportancesSpec, n_columns: int) -> int:
     """How many rows are measured at most: as asked for, or as many as have attributions that can be stored."""
     return max(1, min(spec.max_rows, _MAX_VALUES // ((n_columns + 1) * outputs_of(spec.request(0)))))
 
 
-def column_names(table: Table) -> tuple[str, ...]:
+def name_columns(table: Table) -> tuple[str, ...]:
     """The columns as the data names them, or by their number."""
     return table.feature_names or tuple(f"column {column}" for column in range(table.x.shape[1]))
 
 
-def units_of(names: tuple[str, ...], groups: tuple[FeatureUnit, ...]) -> tuple[FeatureUnit, ...]:
+def list_units(names: tuple[str, ...], groups: tuple[FeatureUnit, ...]) -> tuple[FeatureUnit, ...]:
     """What is ranked: every column that is in no group, then the groups."""
     taken = {column for group in groups for column in group.columns}
     alone = (FeatureUnit(name=name, columns=(column,)) for column, name in enumerate(names) if column not in taken)

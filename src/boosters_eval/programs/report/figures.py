@@ -51,7 +51,7 @@ def draw(request: FiguresRequest) -> DrawnFigures:
 def _figures(request: FiguresRequest) -> list[Figure]:
     from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
-    from boosters_eval.programs.importances.running import is_explained, load_explanations  # noqa: PLC0415
+    from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415
 
     run, home = request.run, request.home
     if is_explained(run, home):

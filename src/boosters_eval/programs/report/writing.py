@@ -103,7 +103,7 @@ def write(request: ReportRequest) -> WrittenReport:
 
 
 def _is_explained(run: str, home: Path | None) -> bool:
-    from boosters_eval.programs.importances.running import is_explained  # noqa: PLC0415
+    from boosters_eval.programs.importances.results import is_explained  # noqa: PLC0415
 
     return is_explained(run, home)
 
@@ -133,7 +133,7 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
 def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
     """A run of `importances` has a report of its own, with the same formats."""
     from boosters_eval.programs.importances.rendering import render_files  # noqa: PLC0415
-    from boosters_eval.programs.importances.running import load_explanations  # noqa: PLC0415
+    from boosters_eval.programs.importances.results import load_explanations  # noqa: PLC0415
     from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
 
     found = load_explanations(request.run or "last", request.home)

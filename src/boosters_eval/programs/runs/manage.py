@@ -314,7 +314,7 @@ def open_run(request: OpenRunRequest) -> RunPage:
 def _render_page(reference: str, home: Path | None) -> tuple[str | None, str]:
     from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415 (a list of runs needs none of these)
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
-    from boosters_eval.programs.importances.running import is_explained, load_explanations  # noqa: PLC0415
+    from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415
 
     nothing = RunError("There is nothing to report: no cell has an outcome.")
     if is_explained(reference, home):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -10,20 +9,15 @@ import numpy as np
 
 from boosters_eval.programs.importances.agreement import (
     RowsAgreement,
-    attributions_of,
-    observed,
-    rankings_agree,
-    with_readings,
+    add_readings,
+    compare_rankings,
+    find_disputed_rows,
+    finite_or_none,
+    observe,
+    pick_most_disputed,
 )
-from boosters_eval.programs.importances.checks import check_library
-from boosters_eval.programs.importances.disagreement import disputed_rows, most_disputed
-from boosters_eval.programs.importances.findings import (
-    BenchmarkFindings,
-    CorrelatedColumns,
-    FeatureImportance,
-    SwarmFeature,
-)
-from boosters_eval.programs.importances.records import KINDS
+from boosters_eval.programs.importances.checks import check_library, find_correlated_columns
+from boosters_eval.programs.importances.records import KINDS, BenchmarkFindings, FeatureImportance, SwarmFeature
 from boosters_eval.reports.numbers import mean_and_std
 from boosters_eval.stats.inference import doubled_ranks
 from boosters_eval.stats.ranks import resampled_interval
@@ -33,88 +27,11 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.request import Repeat
     from boosters_eval.programs.importances.agreement import Cells
-    from boosters_eval.programs.importances.findings import DisputedRow
-    from boosters_eval.programs.importances.records import Explanation, Kind
+    from boosters_eval.programs.importances.records import DisputedRow, Explanation, Kind
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.stats.inference import FloatArray
 
-    Values = dict[str, dict[Repeat, FloatArray]]  # by library and repeat, one number a feature
-    from numpy.typing import NDArray
-
-
-ALIKE = 0.95  # from which two columns are told to be correlated
-_MOST_CATEGORICAL = 60  # columns between which Cramér's V is computed
-# Rows in which a column must differ from its most frequent value. Where two columns are 0 in all rows but one or two,
-# these alone decide, and they may coincide by chance; that ten do, chance does not explain.
-FEWEST_VARIED = 10
-
-
-def correlated_columns(
-    x: FloatArray, names: Sequence[str], categorical: Sequence[int] = ()
-) -> tuple[CorrelatedColumns, ...]:
-    """Pairs of columns, the most alike first: numbers by Spearman's correlation, categories by Cramér's V.
-
-    Trees see the order of numbers alone, so ranks are what is compared. A missing value counts as one in the middle. A
-    number and a category are not compared, nor is a column that hardly varies.
-    """
-    chosen = set(categorical)
-    varied = [column for column in range(x.shape[1]) if _n_varied(x[:, column]) >= FEWEST_VARIED]
-    numbers = [column for column in varied if column not in chosen]
-    categories = [column for column in varied if column in chosen]
-    found = [*_numbers(x, numbers, names), *_categories(x, categories[:_MOST_CATEGORICAL], names)]
-    return tuple(sorted(found, key=lambda pair: -abs(pair.value)))
-
-
-def _n_varied(values: FloatArray) -> int:
-    """The rows in which a column differs from its most frequent value; missing is a value."""
-    _, counts = np.unique(values, return_counts=True)
-    return len(values) - int(counts.max(initial=0))
-
-
-def _numbers(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
-    ranked = [_centered_ranks(np.asarray(x[:, column], dtype=np.float64)) for column in columns]
-    kept = [(column, ranks) for column, ranks in zip(columns, ranked, strict=True) if ranks is not None]
-    if len(kept) < 2:
-        return
-    matrix = np.column_stack([ranks for _, ranks in kept])
-    correlations = matrix.T @ matrix
-    for i, j in zip(*np.nonzero(np.triu(np.abs(correlations) >= ALIKE, 1)), strict=True):
-        value = float(np.clip(correlations[i, j], -1, 1))
-        yield _pair(names, kept[i][0], kept[j][0], value, "Spearman's correlation")
-
-
-def _centered_ranks(values: FloatArray) -> FloatArray | None:
-    """Ranks around 0 with the length 1; None of a constant column."""
-    present = ~np.isnan(values)
-    ranks = np.zeros(len(values))
-    if present.any():
-        found = doubled_ranks(values[present])
-        ranks[present] = found - found.mean()
-    size = float(np.linalg.norm(ranks))
-    return ranks / size if size > 0 else None
-
-
-def _categories(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
-    codes = {column: np.unique(x[:, column], return_inverse=True)[1] for column in columns}
-    for place, i in enumerate(columns):
-        for j in columns[place + 1 :]:
-            value = _cramers_v(codes[i], codes[j])
-            if value is not None and value >= ALIKE:
-                yield _pair(names, i, j, value, "Cramér's V")
-
-
-def _cramers_v(a: NDArray[np.int64], b: NDArray[np.int64]) -> float | None:
-    rows, columns = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
-    if min(rows, columns) < 2 or rows * columns > 10 * len(a):  # one category, or hardly two rows in a cell
-        return None
-    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(a)
-    chi2 = float(((table - expected) ** 2 / expected).sum())
-    return float(min(np.sqrt(chi2 / len(a) / (min(rows, columns) - 1)), 1.0))
-
-
-def _pair(names: Sequence[str], i: int, j: int, value: float, measure: str) -> CorrelatedColumns:
-    return CorrelatedColumns.model_validate({"a": names[i], "b": names[j], "value": value, "measure": measure})
+    Values = dict[str, dict[Repeat, FloatArray]]  # by library and repeat, one number per feature
 
 
 MOST_POINTS = 150  # rows in the picture of attributions: 5 libraries with 10 features each are 7500 points
@@ -126,10 +43,10 @@ def read_findings(explanations: Explanations, top: int = 10) -> tuple[BenchmarkF
     by_benchmark: dict[str, dict[str, dict[Repeat, Explanation]]] = {}
     for cell in explanations.results:
         by_benchmark.setdefault(cell.config_name, {}).setdefault(cell.library, {})[cell.repeat] = cell
-    return tuple(_benchmark(explanations, name, cells, top) for name, cells in by_benchmark.items())
+    return tuple(_read_benchmark(explanations, name, cells, top) for name, cells in by_benchmark.items())
 
 
-def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) -> BenchmarkFindings:
+def _read_benchmark(explanations: Explanations, name: str, cells: Cells, top: int) -> BenchmarkFindings:
     every = [cell for by_repeat in cells.values() for cell in by_repeat.values()]
     first = every[0]
     repeats = list(dict.fromkeys(cell.repeat for cell in every))
@@ -146,15 +63,17 @@ def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) ->
     swarm: tuple[SwarmFeature, ...] = ()
     shown = _shown_features(importances, sound["shap"], first, top)
     for repeat in repeats:
-        attributions = _attributions(explanations, cells, list(sound["shap"]), repeat)
+        loaded = {
+            name: explanations.attributions(cells[name][repeat]) for name in sound["shap"] if repeat in cells[name]
+        }
+        attributions = {name: found for name, found in loaded.items() if found is not None}
         rows.of_split(repeat, attributions)
         present = {library: found[repeat] for library, found in cells.items() if repeat in found}
-        disputed += disputed_rows(explanations, present, attributions)
+        disputed += find_disputed_rows(explanations, present, attributions)
         swarm = swarm or _swarm(explanations, present, attributions, shown)
     for library in cells:
         rows.of_library(library)
-    agreement = [one for kind in KINDS for one in rankings_agree(kind, sound[kind], cells, top)]
-    agreement = [rows.added_to(one) if one.kind == "shap" else one for one in agreement]
+    agreement = [rows.complete(one) for kind in KINDS for one in compare_rankings(kind, sound[kind], cells, top)]
     x = explanations.array(first.x)
     return BenchmarkFindings(
         benchmark=name,
@@ -169,9 +88,9 @@ def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) ->
         metric=first.primary_metric,
         checks=tuple(checks),
         importances=tuple(importances),
-        agreement=(*with_readings(agreement), *rows.predictions()),
-        correlated=correlated_columns(x, first.feature_names, first.categorical),
-        disputed=most_disputed(disputed),
+        agreement=(*add_readings(agreement), *rows.of_predictions()),
+        correlated=find_correlated_columns(x, first.feature_names, first.categorical),
+        disputed=pick_most_disputed(disputed),
         swarm=swarm,
         n_swarm=len(swarm[0].values) if swarm else 0,
         not_offered=_not_offered(cells),
@@ -197,7 +116,7 @@ def _importances(kind: Kind, values: Values, cells: Cells) -> Iterator[FeatureIm
         names = [unit.name for unit in next(iter(cells[library].values())).units]
         for place, feature in enumerate(names):
             drawn = {
-                repeat: observed(cells[library][repeat], float(share))
+                repeat: observe(cells[library][repeat], float(share))
                 for repeat, share in zip(by_repeat, shares[:, place], strict=True)
             }
             bounds = resampled_interval(drawn) if np.isfinite(shares[:, place]).all() else None
@@ -209,11 +128,11 @@ def _importances(kind: Kind, values: Values, cells: Cells) -> Iterator[FeatureIm
                 kind=kind,
                 library=library,
                 feature=feature,
-                mean=_finite(mean),
-                std=_finite(std),
-                share=None if kind == "permutation" else _finite(share),
-                low=_finite(bounds[0] if bounds else None),
-                high=_finite(bounds[1] if bounds else None),
+                mean=finite_or_none(mean),
+                std=finite_or_none(std),
+                share=None if kind == "permutation" else finite_or_none(share),
+                low=finite_or_none(bounds[0] if bounds else None),
+                high=finite_or_none(bounds[1] if bounds else None),
                 rank=fmean(ranks[:, place].tolist()),
                 n=len(stacked),
             )
@@ -234,24 +153,17 @@ def _shown_features(
     importances: Sequence[FeatureImportance], sound: Mapping[str, object], first: Explanation, top: int
 ) -> list[int]:
     """The features with the best mean rank by SHAP over the sound libraries."""
-    order = feature_order([one for one in importances if one.kind == "shap" and one.library in sound])
+    order = order_features([one for one in importances if one.kind == "shap" and one.library in sound])
     names = [unit.name for unit in first.units]
     return [names.index(name) for name in order[:top]]
 
 
-def feature_order(importances: Sequence[FeatureImportance]) -> list[str]:
+def order_features(importances: Sequence[FeatureImportance]) -> list[str]:
     """Features by their mean rank over the libraries, the most important first."""
     ranks: dict[str, list[float]] = {}
     for one in importances:
         ranks.setdefault(one.feature, []).append(one.rank)
     return sorted(ranks, key=lambda name: fmean(ranks[name]))
-
-
-def _attributions(
-    explanations: Explanations, cells: Cells, sound: Sequence[str], repeat: Repeat
-) -> dict[str, FloatArray]:
-    found = {name: attributions_of(explanations, cells[name][repeat]) for name in sound if repeat in cells[name]}
-    return {name: values for name, values in found.items() if values is not None}
 
 
 def _swarm(
@@ -275,17 +187,17 @@ def _swarm(
             SwarmFeature(
                 feature=unit.name,
                 categorical=not single or unit.columns[0] in cell.categorical,
-                values=tuple(map(_finite, values.tolist())),
-                attributions={
-                    name: tuple(_over_outputs(found[rows, place]).tolist()) for name, found in attributions.items()
-                },
+                values=tuple(map(finite_or_none, values.tolist())),
+                attributions={name: tuple(_join(found[rows, place])) for name, found in attributions.items()},
             )
         )
     return tuple(out)
 
 
-def _over_outputs(values: FloatArray) -> FloatArray:
-    return values[:, 0] if values.shape[1] == 1 else np.asarray(np.abs(values).sum(axis=1))
+def _join(values: FloatArray) -> list[float]:
+    """The attribution to the only output, or the sum of sizes over several."""
+    found: list[float] = (values[:, 0] if values.shape[1] == 1 else np.abs(values).sum(axis=1)).tolist()
+    return found
 
 
 def _outputs(explanations: Explanations, cell: Explanation) -> tuple[str, ...]:
@@ -312,17 +224,10 @@ def _not_offered(cells: Cells) -> dict[str, dict[str, str]]:
 
 
 def _notes(cells: Sequence[Explanation], first: Explanation) -> Iterator[str]:
-    yield from dict.fromkeys(_sentence(cell.sampled) for cell in cells if cell.sampled)
+    for text in dict.fromkeys(cell.sampled for cell in cells if cell.sampled):
+        yield f"{text[:1].upper()}{text[1:].rstrip('.')}."
     if len(first.units) < len(first.feature_names):
         grouped = [unit.name for unit in first.units if len(unit.columns) > 1]
         yield f"Columns that belong together are ranked as one: {', '.join(grouped)}."
     if len(first.units) < 3:
         yield f"A ranking of {len(first.units)} features can hardly differ: no agreement of ranks is computed."
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def _finite(value: float | None) -> float | None:
-    return float(value) if value is not None and math.isfinite(value) else None

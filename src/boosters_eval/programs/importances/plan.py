@@ -1,4 +1,4 @@
-"""From a comparison that is ready to run to one that explains its models."""
+"""From a request to the plan of a comparison whose models are asked what they rely on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from boosters_eval.core.terms import the
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.plan import Plan
-from boosters_eval.programs.benchmark.planning import FitInputs, check_devices, fit_specs
+from boosters_eval.engine.session import check_names
+from boosters_eval.programs.benchmark.benchmarks import make_comparison
+from boosters_eval.programs.benchmark.compare import collect_arguments
+from boosters_eval.programs.benchmark.planning import FitInputs, check_devices, fit_specs, prepare
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.importances.records import KINDS, FeatureUnit
-from boosters_eval.programs.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, column_names
+from boosters_eval.programs.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, name_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.importances.records import Kind
+    from boosters_eval.programs.importances.request import ImportancesRequest
 
     Groups = Mapping[str, Sequence[str | int]]
 
@@ -41,7 +45,20 @@ class ExplanationInputs(FitInputs):
         return {**super().__call__(cell, scratch), "artifacts": str(self.arrays)}
 
 
-def explained(
+def prepare_importances(request: ImportancesRequest) -> PreparedRun:
+    """The plan of the same comparison, whose models are asked what they rely on."""
+    check_names(request)
+    prepared = prepare(make_comparison(**collect_arguments(request)), request.seeds, request)
+    return plan_explanations(
+        prepared,
+        kinds=request.kinds,
+        permutations=request.permutations,
+        max_rows=request.max_rows,
+        groups=request.units,
+    )
+
+
+def plan_explanations(
     prepared: PreparedRun,
     *,
     kinds: str | Iterable[str] = KINDS,
@@ -53,7 +70,7 @@ def explained(
     if prepared.growth is not None:
         raise ConfigError("The 'seeds' parameter of importances must be a count. Got 'auto' instead.")
     check_devices(prepared.plan)
-    wanted = chosen_kinds(kinds)
+    wanted = choose_kinds(kinds)
     for name, value in (("permutations", permutations), ("max_rows", max_rows)):
         require(name, value, int, "a count of at least 1")
         if value < 1:
@@ -64,7 +81,7 @@ def explained(
             kinds=wanted,
             permutations=permutations,
             max_rows=max_rows,
-            groups=_units(groups, column_names(open_stored(prepared.inputs.stored[spec.dataset].path)), spec.dataset),
+            groups=_units(groups, name_columns(open_stored(prepared.inputs.stored[spec.dataset].path)), spec.dataset),
         )
         for spec in fit_specs(prepared.plan).values()
     ]
@@ -74,7 +91,7 @@ def explained(
     return replace(prepared, plan=plan, inputs=ExplanationInputs(found.stored, found.splitters, arrays))
 
 
-def chosen_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
+def choose_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
     """The kinds by their names, in the order in which they are reported."""
     names = given.split(",") if isinstance(given, str) else given
     require("kinds", names, Iterable, "names of importances")

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.importances.agreement import MARGIN, top_of, with_readings
+from boosters_eval.programs.importances.agreement import MARGIN, add_readings, count_top
 from boosters_eval.programs.importances.disputes import disputed_section
-from boosters_eval.programs.importances.findings import PairAgreement
-from boosters_eval.programs.importances.reading import read_findings
-from boosters_eval.programs.importances.records import Explanation, FeatureUnit, MeasuredKind
+from boosters_eval.programs.importances.judge import read_findings
+from boosters_eval.programs.importances.records import Explanation, FeatureUnit, MeasuredKind, PairAgreement
 from boosters_eval.programs.importances.rendering import render
 from boosters_eval.programs.importances.wording import answer, mark_notes, reading_sentence
 from boosters_eval.reports.document import Details
@@ -103,7 +102,7 @@ def judged(low, high, first, second, n=5):
         PairAgreement(kind="gain", a="a", b="a", n=10, tau=first),
         PairAgreement(kind="gain", a="b", b="b", n=10, tau=second),
     ]
-    return with_readings(pairs)[0].reading
+    return add_readings(pairs)[0].reading
 
 
 @pytest.mark.parametrize(
@@ -236,7 +235,7 @@ def test_one_or_two_features_have_no_ranking_to_agree_on(tmp_path, count):
 
 
 def test_the_top_is_at_most_half_of_the_features():
-    assert [top_of(10, count) for count in (50, 8, 5, 2, 1)] == [10, 4, 2, 1, 1]
+    assert [count_top(10, count) for count in (50, 8, 5, 2, 1)] == [10, 4, 2, 1, 1]
 
 
 def test_rows_of_most_disagreement_have_their_number_and_values(tmp_path):
