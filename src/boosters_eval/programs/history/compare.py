@@ -1,6 +1,7 @@
 """One number of one competitor in two runs: did it change? By the project's own tests, and never across what differs.
 
-It loads scipy, so the index imports it when there is something to compare.
+The verdicts against the run before are decided when a run enters the index, so that a listing only reads them. All
+this loads scipy, so the index imports it when there is something to compare.
 """
 
 from __future__ import annotations
@@ -13,30 +14,44 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.request import Repeat, SplitKind
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
-from boosters_eval.programs.history.model import NOT_COMPARABLE, load_shared
+from boosters_eval.programs.history import store
+from boosters_eval.programs.history.model import (
+    JOINED,
+    NOT_COMPARABLE,
+    OPEN,
+    ROWS_AT_A_TIME,
+    RUN,
+    SERIES,
+    SeriesRow,
+    encode_verdicts,
+    load_shared,
+    read_entry,
+)
 from boosters_eval.stats.inference import StudentT, welch
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
 from boosters_eval.stats.significance import Criteria, conclude, prepare, verdicts_of_scores, verdicts_of_times
 from boosters_eval.stats.tables import compare_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import sqlite3
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from boosters_eval.programs.history.model import MetricSeries, RepeatValue, SeriesRow
+    from boosters_eval.programs.history.model import MetricSeries, RepeatValue, RunEntry
     from boosters_eval.stats.significance import Comparison, PendingComparison, Verdict
+
+    SeriesGetter = Callable[[SeriesRow, str], MetricSeries | None]
 
 ALPHA = 0.05
 _SHARE = 0.01  # by which shares may differ: more than rounding to whole rows, less than anybody would ask for
 _DRIFT = "The two runs were not interleaved: a machine that changed in between looks the same."
-
-
-_Pair = tuple["SeriesRow", "SeriesRow"]  # the later run, and the one before
+_Pair = tuple[SeriesRow, SeriesRow]  # the later run, and the one before
 
 
 @dataclass(frozen=True)
@@ -127,7 +142,6 @@ def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
 def _compare_paired(
     before: MetricSeries, after: MetricSeries, shared: Sequence[tuple[RepeatValue, RepeatValue]], alpha: float
 ) -> HistoryComparison:
-
     metric = after.metric
     first, second = (observe_repeats(metric, [pair[index] for pair in shared]) for index in (0, 1))
     criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
@@ -156,7 +170,6 @@ def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -
 
 
 def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
-
     sides = [observe_repeats(after.metric, one.observations) for one in (after, before)]
     left, right = ([one.value for one in side.values()] for side in sides)
     if after.metric in RESOURCES:
@@ -296,3 +309,79 @@ def _read_splits(text: str) -> _Splits | None:
     if len(repeats) < 2 or any(len(one) < len(repeats) for one in distinct):
         return None
     return _Splits(split_ratio(observations) or ASSUMED_RATIO, tuple(one.n_valid for one in observations))
+
+
+def judge_some(connection: sqlite3.Connection) -> bool:
+    """Judge some of what is not judged yet, line by line; False if there is no more.
+
+    What thousands of rows have in common is judged at once. Of the others, only what a listing shows is judged now.
+    """
+    with store.transaction(connection):  # nobody may drop in between what is compared
+        found = connection.execute(OPEN, (ROWS_AT_A_TIME,)).fetchall()
+        rows = [SeriesRow(*row[:-1]) for row in found]
+        here = {(row.line, row.run): row for row in rows}
+        pairs: dict[SeriesRow, SeriesRow] = {}
+        for row, (*_, before) in zip(rows, found, strict=True):
+            if before:
+                earlier = here.get((row.line, before)) or _get_row(connection, row.line, before)
+                if earlier is None:
+                    raise store.DamagedIndexError("a row of the index belongs to nothing")
+                pairs[row] = earlier
+        known = judge_alike(list(pairs.items()))
+        get_series = _make_getter(connection)
+        made = [(row, 0, "") for row in rows if row not in pairs]
+        for row, earlier in pairs.items():
+            verdicts = known[row.line, row.run]
+            verdicts |= _judge(row, earlier, get_series, [name for name in row.usual() if name not in verdicts])
+            made.append((row, earlier.run, encode_verdicts(row.measures(), verdicts)))
+        store.write_verdicts(connection, made)
+    return len(rows) == ROWS_AT_A_TIME
+
+
+def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], metrics: Iterable[str] | None) -> None:
+    """Judge these metrics, or all, where that has not been done yet."""
+    get_series = _make_getter(connection)
+    wanted = None if metrics is None else set(metrics)
+    with store.transaction(connection):
+        for stale in rows:
+            row = _get_row(connection, stale.line, stale.run)
+            if row is None:  # another program dropped it
+                continue
+            known = row.judged()
+            names = [name for name, *_ in row.measures() if name not in known and (wanted is None or name in wanted)]
+            before = _get_row(connection, row.line, row.before) if row.before and names else None
+            if before is not None:
+                verdicts = known | _judge(row, before, get_series, names)
+                store.write_verdicts(connection, [(row, before.run, encode_verdicts(row.measures(), verdicts))])
+
+
+def _make_getter(connection: sqlite3.Connection) -> SeriesGetter:
+    """Look up series with a small cache: a row is judged once itself, and once as the run before."""
+
+    @lru_cache(maxsize=ROWS_AT_A_TIME)
+    def entry(number: int) -> RunEntry:
+        query = f"SELECT {RUN} FROM runs r WHERE r.id = ?"  # noqa: S608 (our names)
+        found = connection.execute(query, (number,)).fetchone()
+        if found is None:
+            raise store.DamagedIndexError(f"there is no run {number}")
+        return read_entry(found)
+
+    return lru_cache(maxsize=8)(lambda row, metric: row.series(entry(row.run), metric))
+
+
+def _get_row(connection: sqlite3.Connection, line: int, run: int) -> SeriesRow | None:
+    query = f"SELECT {SERIES} FROM {JOINED} WHERE s.line = ? AND s.run = ?"  # noqa: S608 (our names)
+    found = connection.execute(query, (line, run)).fetchone()
+    return None if found is None else SeriesRow(*found)
+
+
+def _judge(row: SeriesRow, before: SeriesRow, get_series: SeriesGetter, metrics: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for metric in metrics:
+        new, old = get_series(row, metric), get_series(before, metric)
+        if new is not None and old is not None:
+            try:
+                found[metric] = compare_series(old, new).verdict
+            except BoostersEvalError:  # values that no test is made for
+                found[metric] = NOT_COMPARABLE
+    return found

@@ -13,55 +13,34 @@ import struct
 import time
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.files import home as home_of
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.observer import Observer
 from boosters_eval.programs.history import store
-from boosters_eval.programs.history.model import (
-    COUNTED,
-    JOINED,
-    NOT_COMPARABLE,
-    RUN,
-    SERIES,
-    SeriesRow,
-    encode_verdicts,
-    read_entry,
-)
+from boosters_eval.programs.history.model import OPEN, ROWS_AT_A_TIME, SeriesRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.engine.observer import RunEnded, RunStarted
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.programs.history.model import IndexedPlace, MetricSeries, Origin, RunEntry
+    from boosters_eval.programs.history.model import IndexedPlace, Origin
     from boosters_eval.programs.history.request import ReindexRequest
     from boosters_eval.programs.history.store import IndexRows
-
-    SeriesGetter = Callable[[SeriesRow, str], MetricSeries | None]
 
 IMPORTS = "imports"
 _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
 _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second, and memory stays flat
-_ROWS_AT_A_TIME = 2000  # series that are judged in one transaction, for the same reason
 _TRIES = 5
 _AT_MOST = 50  # runs that the end of a run adds: the others, of a home never indexed, wait until somebody asks
 _WAIT_S = 2.0  # that the end of a run waits for another program
-_ONE_JOURNAL = "journal.jsonl"
-_OPEN = (  # what is not judged yet, with the run before it
-    f"SELECT {SERIES}, CASE WHEN {COUNTED} THEN"  # noqa: S608 (our names)
-    "  (SELECT e.run FROM series e CROSS JOIN runs x ON x.id = e.run WHERE e.line = s.line AND e.at < s.at"
-    f"  AND {COUNTED.replace('r.', 'x.')} ORDER BY e.at DESC LIMIT 1) END"
-    f" FROM {JOINED} JOIN runs r ON r.id = s.run WHERE s.before IS NULL ORDER BY s.line, s.at LIMIT ?"
-)
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
 Reply = TypeVar("Reply")
@@ -76,7 +55,7 @@ class Stamp(NamedTuple):
     @property
     def mtime_ns(self) -> int:
         """The time of the folder or file itself."""
-        return int(self.text.partition(" ")[0].partition(";")[0])
+        return int(self.text.partition(" ")[0])
 
 
 def hold(connection: sqlite3.Connection) -> None:
@@ -249,8 +228,9 @@ def _read_anew(home: Path) -> int:
 
 def update(connection: sqlite3.Connection, home: Path, *, at_most: int | None = None) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
-    same, known = _look(connection, home)
-    changed = sorted(_scan(home, known, same), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
+    places = connection.execute("SELECT origin, name, stamp, journals FROM places")
+    known = {(origin, name): Stamp(*stamp) for origin, name, *stamp in places}
+    changed = sorted(_scan(home, known), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
     stale = [place for place, _ in changed]
     if known:
         with store.transaction(connection):
@@ -267,80 +247,52 @@ def _is_open(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM series WHERE before IS NULL LIMIT 1").fetchone() is not None
 
 
-def _look(connection: sqlite3.Connection, home: Path) -> tuple[set[str], dict[IndexedPlace, Stamp]]:
-    """The runs that are as they were indexed, and the other places that the index knows.
+def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> list[tuple[IndexedPlace, Stamp]]:
+    """The places that are new or have changed; those that are found are taken out of `known`.
 
-    Every question asks this of all runs, so it does nothing but look.
+    Every question asks this of all runs, so it does nothing but look: two calls of the system per run.
     """
-    same: set[str] = set()
-    others: dict[IndexedPlace, Stamp] = {}
-    try:
-        root = os.open(home / _FOLDERS["run"], os.O_RDONLY)
-    except OSError:
-        root = None
-    try:
-        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places"):
-            if root is not None and journals == _ONE_JOURNAL and stamp == _read_usual_stamp(root, name):
-                same.add(name)
-            else:
-                others[origin, name] = Stamp(stamp, journals)
-    finally:
-        if root is not None:
-            os.close(root)
-    return same, others
-
-
-def _read_usual_stamp(root: int, name: str) -> str:
-    """The stamp of a run with one journal; empty if that is gone, or all of it."""
-    try:
-        own, journal = os.stat(name, dir_fd=root), os.stat(f"{name}/{_ONE_JOURNAL}", dir_fd=root)
-    except OSError:
-        return ""
-    return f"{own.st_mtime_ns};{journal.st_mtime_ns} {journal.st_size}"
-
-
-def _scan(home: Path, known: dict[IndexedPlace, Stamp], same: set[str]) -> list[tuple[IndexedPlace, Stamp]]:
-    """The places that are new or have changed; those that are found are taken out of `known`."""
     changed: list[tuple[IndexedPlace, Stamp]] = []
     for origin, folder in _FOLDERS.items():
-        root = str(home / folder)
         try:
-            names = os.listdir(root)  # noqa: PTH208
+            root = os.open(home / folder, os.O_RDONLY | os.O_DIRECTORY)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        for name in names:
-            if origin == "run" and name in same:
-                continue
-            foreign = name[0] == "." or (origin == "import" and not name.endswith(".json"))
-            if foreign or any("\ud800" <= letter <= "\udfff" for letter in name):  # not a name that we write
-                continue
-            place = (origin, name)
-            before = known.get(place)
-            try:
-                stamp = _read_stamp(f"{root}/{name}", before.journals if before else None, origin)
-            except OSError:  # it was just removed, or is a link that leads nowhere
-                continue
-            if known.pop(place, None) != stamp:
-                changed.append((place, stamp))
+        try:
+            for name in os.listdir(root):  # noqa: PTH208 (so is a Path)
+                foreign = name[0] == "." or (origin == "import" and not name.endswith(".json"))
+                if foreign or not (name.isascii() or name.encode(errors="ignore").decode() == name):
+                    continue
+                before = known.get((origin, name))
+                journals = before.journals if before else _list_journals(home / folder / name)
+                with contextlib.suppress(OSError):  # it was just removed, or is a link that leads nowhere
+                    stamp = _read_stamp(name, journals, root)
+                    if known.pop((origin, name), None) != stamp:
+                        changed.append(((origin, name), stamp))
+        finally:
+            os.close(root)
     return changed
 
 
-def _read_stamp(path: str, journals: str | None, origin: Origin) -> Stamp:
-    own = os.stat(path)  # noqa: PTH116 (a Path costs more than the call)
-    if origin == "import":
-        return Stamp(f"{own.st_mtime_ns} {own.st_size}", "")
-    if journals is None:
-        with contextlib.suppress(OSError):
-            names = os.listdir(path)  # noqa: PTH208
-            journals = " ".join(sorted(one for one in names if one.startswith("journal") and one.endswith(".jsonl")))
-    found = [str(own.st_mtime_ns)]
-    for name in (journals or "").split():
+def _list_journals(path: Path) -> str:
+    """The journals of a run's folder; most have one, and an imported file has none."""
+    try:
+        return " ".join(sorted(file.name for file in path.glob("journal*.jsonl")))
+    except OSError:
+        return ""
+
+
+def _read_stamp(name: str, journals: str, root: int | None = None) -> Stamp:
+    """The stamp of a folder or file, whose name may begin at an open folder."""
+    own = os.stat(name, dir_fd=root)  # a Path costs more than the call
+    text = f"{own.st_mtime_ns} {own.st_size}"
+    for journal in journals.split():
         try:
-            file = os.stat(f"{path}/{name}")  # noqa: PTH116
-            found.append(f"{file.st_mtime_ns} {file.st_size}")
+            file = os.stat(f"{name}/{journal}", dir_fd=root)
+            text += f";{file.st_mtime_ns} {file.st_size}"
         except OSError:
-            found.append("-")
-    return Stamp(";".join(found), journals or "")
+            text += ";-"
+    return Stamp(text, journals)
 
 
 def _read(connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace]) -> None:
@@ -350,7 +302,8 @@ def _read(connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace])
         numbers: store.Known = {}  # for this transaction only: another program may start anew after it
         with store.transaction(connection):
             for place, stamp, found in read:
-                if _has(connection, place, stamp):  # another program was faster
+                query = "SELECT stamp, journals FROM places WHERE origin = ? AND name = ?"
+                if connection.execute(query, place).fetchone() == stamp:  # another program was faster
                     continue
                 store.drop_place(connection, place)
                 if stamp is not None:
@@ -359,11 +312,6 @@ def _read(connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace])
                         store.add_run(connection, place, rows, numbers)
         if start + len(batch) < len(stale):
             tell(f"Reading runs: {start + len(batch)} of {len(stale)}...")
-
-
-def _has(connection: sqlite3.Connection, place: IndexedPlace, stamp: Stamp | None) -> bool:
-    query = "SELECT stamp, journals FROM places WHERE origin = ? AND name = ?"
-    return bool(connection.execute(query, place).fetchone() == stamp)
 
 
 def _read_rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows]]:
@@ -380,7 +328,7 @@ def _read_rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[Inde
     path = home / _FOLDERS[origin] / name
     stamp: Stamp | None = None
     try:
-        stamp = _read_stamp(str(path), None, origin)
+        stamp = _read_stamp(str(path), _list_journals(path))
         if origin == "import":
             return stamp, [make_rows(read_results(path), origin, path.stat().st_mtime)]
         folder = RunFolder(path)
@@ -397,103 +345,13 @@ def _read_rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[Inde
 
 
 def _judge_open(connection: sqlite3.Connection) -> None:
-    """Find the run before of everything that is new or follows something new, and judge it.
-
-    What thousands of rows have in common is judged at once. Of the others, only what a listing shows is judged now.
-    """
+    """Find the run before of everything that is new or follows something new, and judge it."""
     with store.transaction(connection):
-        rows = connection.execute(_OPEN, (_ROWS_AT_A_TIME,)).fetchall()
-        if len(rows) < _ROWS_AT_A_TIME and not any(row[-1] for row in rows):  # all are first: no test, and no scipy
-            _write_verdicts(connection, ((SeriesRow(*row[:-1]), 0, "") for row in rows))
+        rows = connection.execute(OPEN, (ROWS_AT_A_TIME,)).fetchall()
+        if len(rows) < ROWS_AT_A_TIME and not any(row[-1] for row in rows):  # all are first: no test, and no scipy
+            store.write_verdicts(connection, ((SeriesRow(*row[:-1]), 0, "") for row in rows))
             return
-    import_module("boosters_eval.programs.history.compare")  # it loads scipy, which others must not wait for
-    more = True
-    while more:
-        with store.transaction(connection):  # nobody may drop in between what is compared
-            more = _judge_some(connection)
+    from boosters_eval.programs.history.compare import judge_some  # noqa: PLC0415 (loads scipy: others must not wait)
 
-
-def _judge_some(connection: sqlite3.Connection) -> bool:
-    """Judge some of what is open, line by line; False if there is no more."""
-    from boosters_eval.programs.history.compare import judge_alike  # noqa: PLC0415 (loads scipy)
-
-    found = connection.execute(_OPEN, (_ROWS_AT_A_TIME,)).fetchall()
-    rows = [SeriesRow(*row[:-1]) for row in found]
-    here = {(row.line, row.run): row for row in rows}
-    pairs: list[tuple[SeriesRow, SeriesRow | None]] = []
-    for row, (*_, before) in zip(rows, found, strict=True):
-        earlier = (here.get((row.line, before)) or _get_row(connection, row.line, before)) if before else None
-        if before and earlier is None:
-            raise store.DamagedIndexError("a row of the index belongs to nothing")
-        pairs.append((row, earlier))
-    known = judge_alike([(row, before) for row, before in pairs if before is not None])
-    get_series = _make_getter(connection)
-    made = []
-    for row, before in pairs:
-        if before is None:
-            made.append((row, 0, ""))
-            continue
-        verdicts = known.get((row.line, row.run), {})
-        verdicts |= _judge(row, before, get_series, [name for name in row.usual() if name not in verdicts])
-        made.append((row, before.run, encode_verdicts(row.measures(), verdicts)))
-    _write_verdicts(connection, made)
-    return len(rows) == _ROWS_AT_A_TIME
-
-
-def _write_verdicts(connection: sqlite3.Connection, found: Iterable[tuple[SeriesRow, int, str]]) -> None:
-    connection.executemany(
-        "UPDATE series SET before = ?, verdicts = ? WHERE line = ? AND at = ? AND run = ?",
-        [(before, verdicts, row.line, row.at, row.run) for row, before, verdicts in found],
-    )
-
-
-def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], metrics: Iterable[str] | None) -> None:
-    """Judge these metrics, or all, where that has not been done yet."""
-    import_module("boosters_eval.programs.history.compare")  # it loads scipy, which others must not wait for
-    get_series = _make_getter(connection)
-    wanted = None if metrics is None else set(metrics)
-    with store.transaction(connection):
-        for stale in rows:
-            row = _get_row(connection, stale.line, stale.run)
-            if row is None:  # another program dropped it
-                continue
-            known = row.judged()
-            names = [name for name, *_ in row.measures() if name not in known and (wanted is None or name in wanted)]
-            before = _get_row(connection, row.line, row.before) if row.before and names else None
-            if before is not None:
-                verdicts = known | _judge(row, before, get_series, names)
-                _write_verdicts(connection, [(row, before.run, encode_verdicts(row.measures(), verdicts))])
-
-
-def _make_getter(connection: sqlite3.Connection) -> SeriesGetter:
-    """Look up series with a small cache: a row is judged once itself, and once as the run before."""
-
-    @lru_cache(maxsize=_ROWS_AT_A_TIME)
-    def entry(number: int) -> RunEntry:
-        found = connection.execute(f"SELECT {RUN} FROM runs r WHERE r.id = ?", (number,)).fetchone()  # noqa: S608 (our names)
-        if found is None:
-            raise store.DamagedIndexError(f"there is no run {number}")
-        return read_entry(found)
-
-    return lru_cache(maxsize=8)(lambda row, metric: row.series(entry(row.run), metric))
-
-
-def _get_row(connection: sqlite3.Connection, line: int, run: int) -> SeriesRow | None:
-    query = f"SELECT {SERIES} FROM {JOINED} WHERE s.line = ? AND s.run = ?"  # noqa: S608 (our names)
-    found: Sequence[Any] | None = connection.execute(query, (line, run)).fetchone()
-    return None if found is None else SeriesRow(*found)
-
-
-def _judge(row: SeriesRow, before: SeriesRow, get_series: SeriesGetter, metrics: Iterable[str]) -> dict[str, str]:
-    from boosters_eval.programs.history.compare import compare_series  # noqa: PLC0415 (loads scipy)
-
-    found = {}
-    for metric in metrics:
-        new, old = get_series(row, metric), get_series(before, metric)
-        if new is None or old is None:
-            continue
-        try:
-            found[metric] = NOT_COMPARABLE if new.settings != old.settings else compare_series(old, new).verdict
-        except BoostersEvalError:  # values that no test is made for
-            found[metric] = NOT_COMPARABLE
-    return found
+    while judge_some(connection):
+        pass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from boosters_eval.core.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Origin = Literal["run", "import"]
 _SHORT_SHA = 8
@@ -122,9 +122,9 @@ class HistoryFilter:
     """Which runs and series are meant; by default all."""
 
     suite: str | None = None  # the title of the run: a suite, or compare
-    datasets: tuple[str, ...] = ()  # any of these
-    libraries: tuple[str, ...] = ()  # libraries, or the names of builds of them
-    metrics: tuple[str, ...] = ()
+    datasets: Sequence[str] = ()  # any of these
+    libraries: Sequence[str] = ()  # libraries, or the names of builds of them
+    metrics: Sequence[str] = ()
     machine: str | None = None  # the beginning of its digest, or part of its label
     since: str | None = None  # a time as runs record it
     limit: int | None = None  # only the latest so many runs
@@ -138,6 +138,13 @@ SERIES = (
 )
 JOINED = "series s JOIN lines l ON l.id = s.line JOIN texts n ON n.id = s.names JOIN texts p ON p.id = s.repeats"
 COUNTED = "r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded"  # what is a point of a line
+OPEN = (  # what is not judged yet, with the run before it
+    f"SELECT {SERIES}, CASE WHEN {COUNTED} THEN"  # noqa: S608 (our names)
+    " (SELECT e.run FROM series e CROSS JOIN runs x ON x.id = e.run WHERE e.line = s.line AND e.at < s.at"
+    f" AND {COUNTED.replace('r.', 'x.')} ORDER BY e.at DESC LIMIT 1) END"
+    f" FROM {JOINED} JOIN runs r ON r.id = s.run WHERE s.before IS NULL ORDER BY s.line, s.at LIMIT ?"
+)
+ROWS_AT_A_TIME = 2000  # that are judged in one transaction, for which others wait less than a second
 PER_SECOND = 1_000_000  # steps of the column `at`, which orders runs in time
 NOT_COMPARABLE = "not comparable"
 _CODES = {"better": "b", "worse": "w", "equivalent": "e", "inconclusive": "i", NOT_COMPARABLE: "n"}

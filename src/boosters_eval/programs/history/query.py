@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import home as home_of
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
-from boosters_eval.programs.history.index import IMPORTS, ask_index, hold, judge_metrics, stream_index
+from boosters_eval.programs.history.index import IMPORTS, ask_index, hold, stream_index
 from boosters_eval.programs.history.model import (
     COUNTED,
     JOINED,
@@ -38,6 +38,7 @@ _RECENT = 200  # runs from which costs are estimated
 _FEW = 500  # runs whose verdicts are completed at once
 _MOST = 2**63 - 1  # that a limit of the index can be
 _REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
+_LOST = "p.failed AND NOT p.done"  # what has no number because its cells failed
 _NAMES = {
     "suite": "SELECT DISTINCT title FROM runs",
     "dataset": "SELECT DISTINCT dataset FROM parts",
@@ -47,15 +48,8 @@ _NAMES = {
 
 def make_filter(request: HistoryFilters) -> HistoryFilter:
     """What a request asks for."""
-    return HistoryFilter(
-        suite=request.suite,
-        datasets=tuple(request.datasets),
-        libraries=tuple(request.libraries),
-        metrics=resolve_metrics(request.metrics),
-        machine=request.machine,
-        since=request.since,
-        limit=request.limit,
-    )
+    given = {one.name: getattr(request, one.name) for one in fields(HistoryFilter)}
+    return HistoryFilter(**{**given, "metrics": resolve_metrics(request.metrics)})
 
 
 def resolve_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
@@ -253,7 +247,7 @@ def list_failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) 
 
     def ask(connection: sqlite3.Connection) -> list[tuple[RunEntry, str, str, int]]:
         lost: dict[int, list[tuple[str, str, int]]] = {}
-        for number, config, target, failed in _select_lost(connection, wanted):
+        for number, config, _, target, _, failed in _select_parts(connection, wanted, _LOST):
             lost.setdefault(number, []).append((config, target, failed))
         found = _select_runs(connection, replace(wanted, metrics=()), COUNTED) if lost else []
         return [(entry, *told) for number, entry in reversed(found) for told in lost.get(number, ())]
@@ -265,8 +259,8 @@ def count_run_failures(entry: RunEntry, home: Path | None = None) -> dict[tuple[
     """The cells of one run by benchmark and competitor, where every one failed."""
 
     def ask(connection: sqlite3.Connection) -> dict[tuple[str, str], int]:
-        lost = _select_lost(connection, EVERYTHING, _number(connection, entry))
-        return {(config, target): failed for _, config, target, failed in lost}
+        lost = _select_parts(connection, EVERYTHING, f"{_LOST} AND p.run = ?", _number(connection, entry))
+        return {(config, target): failed for _, config, _, target, _, failed in lost}
 
     return ask_index(ask, home)
 
@@ -295,7 +289,10 @@ def list_changes(
         if wanted.metrics and _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics):
             hold(connection)
             found = _select_runs(connection, wanted)
-        count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
+        count = len(found)
+        if wanted.limit is not None and count >= wanted.limit:
+            where, given = _choose_runs(connection, wanted)
+            (count,) = connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()  # noqa: S608
         usual = not wanted.metrics
         return [(entry, _changes(connection, number, entry, wanted, usual=usual)) for number, entry in found], count
 
@@ -347,11 +344,6 @@ def _select_runs(
     return [(row[0], read_entry(row)) for row in connection.execute(query, given)]
 
 
-def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
-    where, given = _choose_runs(connection, wanted)
-    return int(connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()[0])  # noqa: S608
-
-
 def _select_rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[SeriesRow]:
     condition, values = _choose_parts(wanted, "l")
     query = f"SELECT {SERIES} FROM {JOINED} WHERE s.run = ? AND {condition}"  # noqa: S608 (our names)
@@ -359,26 +351,15 @@ def _select_rows(connection: sqlite3.Connection, number: int, wanted: HistoryFil
 
 
 def _select_parts(
-    connection: sqlite3.Connection, number: int, wanted: HistoryFilter
-) -> list[tuple[str, str, str, str, int]]:
+    connection: sqlite3.Connection, wanted: HistoryFilter, where: str, *given: int
+) -> list[tuple[int, str, str, str, str, int]]:
+    """What runs tried: run, benchmark, data set, competitor, library, failed cells; in the order of their plans."""
     condition, values = _choose_parts(wanted, "p")
     query = (
-        "SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
-        f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
+        "SELECT p.run, p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
+        f" WHERE {where} AND {condition} ORDER BY p.rowid"
     )
-    return connection.execute(query, (number, *values)).fetchall()
-
-
-def _select_lost(
-    connection: sqlite3.Connection, wanted: HistoryFilter, number: int | None = None
-) -> list[tuple[int, str, str, int]]:
-    """What has no number because its cells failed, in one run or in all."""
-    condition, values = _choose_parts(wanted, "p")
-    query = (
-        "SELECT p.run, p.config, p.target, p.failed FROM parts p"  # noqa: S608 (our names)
-        f" WHERE p.failed AND NOT p.done AND {condition} AND {'1' if number is None else 'p.run = ?'} ORDER BY p.rowid"
-    )
-    return connection.execute(query, values if number is None else (*values, number)).fetchall()
+    return connection.execute(query, (*given, *values)).fetchall()
 
 
 def _measured(
@@ -386,10 +367,8 @@ def _measured(
 ) -> Iterator[tuple[int, MetricSeries]]:
     """What a run measured, with the line of each."""
     rows = _select_rows(connection, number, wanted)
-    order = {
-        (config, target): place
-        for place, (config, _, target, *_) in enumerate(_select_parts(connection, number, wanted))
-    }
+    parts = _select_parts(connection, wanted, "p.run = ?", number)
+    order = {(config, target): place for place, (_, config, _, target, *_) in enumerate(parts)}
     for row in sorted(rows, key=lambda row: order.get((row.config, row.target), len(order))):
         for name, *_ in row.measures():
             found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
@@ -403,7 +382,7 @@ def _changes(
     """What a run measured against the run before; only what a listing tells if just the `usual` is wanted."""
     rows = _select_rows(connection, number, wanted)
     made = []
-    for config, dataset, target, library, failed in _select_parts(connection, number, wanted):
+    for _, config, dataset, target, library, failed in _select_parts(connection, wanted, "p.run = ?", number):
         who = {"config": config, "dataset": dataset, "target": target, "library": library}
         known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
         own = [row for row in rows if (row.config, row.target) == (config, target)]
@@ -426,35 +405,19 @@ def _changes_of(
 ) -> Iterator[Change]:
     verdicts = row.judged()
     unjudged = "first" if row.before == 0 and entry.state == "finished" and not entry.superseded else ""
-    chosen = [
-        (name, bool(primary), verdicts.get(name, unjudged))
-        for name, _, primary, _ in row.measures()
-        if not metrics or name in metrics
-    ]
-    if usual:
-        chosen = [
-            (name, primary, verdict)
-            for name, primary, verdict in chosen
-            if primary or (name == "train_time_s" and verdict in ("better", "worse", "equivalent"))
-        ]
-    if not chosen:
-        return
-    means = row.means()
-    before, earlier = _earlier(connection, row)
-    for name, primary, verdict in chosen:
-        if name in means:
-            mean, n = means[name]
-            last = earlier.get(name, (None, 0))[0]
-            yield Change(
-                **known,
-                metric=name,
-                primary=primary,
-                mean=mean,
-                n=n,
-                verdict=verdict,
-                before=before,
-                before_mean=last,
-            )
+    chosen = []
+    for name, _, primary, _ in row.measures():
+        verdict = verdicts.get(name, unjudged)
+        listed = primary or (name == "train_time_s" and verdict in ("better", "worse", "equivalent"))
+        if name in metrics if metrics else listed or not usual:
+            chosen.append((name, bool(primary), verdict))
+    if chosen:
+        means, (before, earlier) = row.means(), _earlier(connection, row)
+        for name, primary, verdict in chosen:
+            if name in means:
+                told: dict[str, Any] = {"metric": name, "primary": primary, "mean": means[name][0], "n": means[name][1]}
+                last = earlier.get(name, (None, 0))[0]
+                yield Change(**known, **told, verdict=verdict, before=before, before_mean=last)
 
 
 def _earlier(connection: sqlite3.Connection, row: SeriesRow) -> tuple[str, dict[str, tuple[float, int]]]:
@@ -479,6 +442,8 @@ def _complete(connection: sqlite3.Connection, numbers: Sequence[int], metrics: S
     ]
     if not lacking:
         return False
+    from boosters_eval.programs.history.compare import judge_metrics  # noqa: PLC0415 (loads scipy)
+
     connection.execute("COMMIT")
     judge_metrics(connection, lacking, metrics)
     return True

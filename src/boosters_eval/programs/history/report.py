@@ -39,12 +39,22 @@ MOST_POINTS = 500  # runs of a line that are searched and drawn
 SHORT_MACHINE = 6
 
 
-class HistoryPoint(Model):
-    """One run of a line."""
+class _OfRun(Model):
+    """What points, steps and failures tell of a run."""
 
     run: str  # its id and attempt
     started_at: str
     commit: str  # short, with * if files had changed; empty if there is none
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
+class HistoryPoint(_OfRun):
+    """One run of a line."""
+
     version: str
     value: float | None  # the mean of the line's splits; None: not finite
     low: float | None = None  # its 95 % interval
@@ -53,18 +63,10 @@ class HistoryPoint(Model):
     failed: int = 0
     searched: bool = True  # False: it lacks a split of the line, or its time was not fairly taken
 
-    @property
-    def name(self) -> str:
-        """The commit, or the date of a run without one."""
-        return self.commit or self.started_at[:10]
 
+class HistoryStep(_OfRun):
+    """A change of level in a line, from the first run on the new level."""
 
-class HistoryStep(Model):
-    """A change of level in a line."""
-
-    run: str  # the first run on the new level
-    started_at: str
-    commit: str
     last_commit: str  # of the last run on the old level
     version_before: str
     version_after: str
@@ -79,27 +81,14 @@ class HistoryStep(Model):
     n_before: int
     n_after: int
 
-    @property
-    def name(self) -> str:
-        """The commit, or the date of a run without one."""
-        return self.commit or self.started_at[:10]
 
-
-class HistoryFailure(Model):
+class HistoryFailure(_OfRun):
     """A run in which a competitor has no number on a benchmark, because every cell failed."""
 
-    run: str
-    started_at: str
-    commit: str
     config: str
     target: str
     machine: str
     failed: int
-
-    @property
-    def name(self) -> str:
-        """The commit, or the date of a run without one."""
-        return self.commit or self.started_at[:10]
 
 
 class HistoryLine(Model):
@@ -169,7 +158,10 @@ def report(request: ReportHistoryRequest) -> HistoryReport:
 def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
     found = query.read_series(wanted, home, per_line=MOST_POINTS)
-    lost = (_failure(*told) for told in query.list_failures(wanted, home))
+    lost = [
+        HistoryFailure(**_tell_run(entry), config=config, target=target, machine=entry.machine, failed=failed)
+        for entry, config, target, failed in query.list_failures(wanted, home)
+    ]
     report = build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
     return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
 
@@ -246,16 +238,8 @@ def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
     return (rule, mixed)
 
 
-def _failure(entry: RunEntry, config: str, target: str, failed: int) -> HistoryFailure:
-    return HistoryFailure(
-        run=entry.reference,
-        started_at=entry.started_at,
-        commit=entry.commit,
-        config=config,
-        target=target,
-        machine=entry.machine,
-        failed=failed,
-    )
+def _tell_run(entry: RunEntry) -> dict[str, str]:
+    return {"run": entry.reference, "started_at": entry.started_at, "commit": entry.commit}
 
 
 def _lost(failures: Sequence[HistoryFailure]) -> str:
@@ -273,7 +257,7 @@ def _line(
     last = series[-1]
     splits = _common_splits(series)
     points = tuple(_point(one, splits) for one in series)
-    steps = _steps(points, last.higher_is_better, alpha)
+    steps = _find_steps(points, last.higher_is_better, alpha)
     return HistoryLine(
         config=last.config,
         dataset=last.dataset,
@@ -339,9 +323,7 @@ def _point(run: MetricSeries, splits: Splits) -> HistoryPoint:
     fair = all(one.fair for one in used)
     interval = mean_interval(observe_repeats(run.metric, used), as_ratio=resource) if usable else None
     return HistoryPoint(
-        run=run.entry.reference,
-        started_at=run.entry.started_at,
-        commit=run.entry.commit,
+        **_tell_run(run.entry),
         version=clean(run.version),
         value=math.fsum(values) / len(values) if usable else None,
         low=(max(interval[0], 0.0) if resource else interval[0]) if interval else None,
@@ -352,11 +334,7 @@ def _point(run: MetricSeries, splits: Splits) -> HistoryPoint:
     )
 
 
-def _steps(
-    points: Sequence[HistoryPoint],
-    higher_is_better: bool | None,
-    alpha: float,
-) -> tuple[HistoryStep, ...]:
+def _find_steps(points: Sequence[HistoryPoint], higher_is_better: bool | None, alpha: float) -> tuple[HistoryStep, ...]:
     searched = [(index, point) for index, point in enumerate(points) if point.searched]
     found = find_steps([point.value or 0.0 for _, point in searched], alpha=alpha)
     edges = [0, *(step.index for step in found), len(searched)]

@@ -47,30 +47,20 @@ def _since(value: Any) -> str:
 _SINCE = Accepted("a date such as 2026-01-31, or a time such as 12h, 30d or 8w", _since, _since, "TIME")
 
 
+def _names(option: str, help: str, separator: str = ",") -> Any:  # noqa: A002 (as it reads)
+    return parameter((), option=option, short=option[1:3], kind=_NAME, several=True, separator=separator, help=help)
+
+
 class HistoryFilters(InHome):
     """Which runs and numbers are meant; by default all."""
 
     suite: str | None = parameter(None, kind=_NAME, help="Only runs of this suite, or 'compare'.")
-    datasets: str | Sequence[str] = parameter(
-        (), option="--dataset", short="-d", kind=_NAME, several=True, help="Only runs on these data sets."
+    datasets: str | Sequence[str] = _names("--dataset", "Only runs on these data sets.")
+    libraries: str | Sequence[str] = _names(
+        "--library", "Only runs of these libraries, or builds of them.", BEFORE_A_LIBRARY
     )
-    libraries: str | Sequence[str] = parameter(
-        (),
-        option="--library",
-        short="-l",
-        kind=_NAME,
-        several=True,
-        separator=BEFORE_A_LIBRARY,
-        help="Only runs of these libraries, or builds of them.",
-    )
-    metrics: str | Sequence[str] = parameter(
-        (),
-        option="--metric",
-        short="-m",
-        kind=_NAME,
-        several=True,
-        separator=BEFORE_A_NAME,
-        help="Only runs that measured these; the verdict is on them.",
+    metrics: str | Sequence[str] = _names(
+        "--metric", "Only runs that measured these; the verdict is on them.", BEFORE_A_NAME
     )
     machine: str | None = parameter(None, kind=_NAME, help="Only this machine: the start of its digest, or its CPU.")
     since: str | None = parameter(
@@ -115,14 +105,8 @@ them, use a baseline or 'compare --against'."""
 
     before: str = parameter(kind=text(RUN_REFERENCE.words, "BEFORE"), argument=True, help=_REFERENCE)
     after: str = parameter(kind=text(RUN_REFERENCE.words, "AFTER"), argument=True, help=_REFERENCE)
-    metrics: str | Sequence[str] = parameter(
-        (),
-        option="--metric",
-        short="-m",
-        kind=_NAME,
-        several=True,
-        separator=BEFORE_A_NAME,
-        help="Only these. Default: all scores, times and memory.",
+    metrics: str | Sequence[str] = _names(
+        "--metric", "Only these. Default: all scores, times and memory.", BEFORE_A_NAME
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.programs.history.model import IndexedPlace
+    from boosters_eval.programs.history.model import IndexedPlace, SeriesRow
 
 FILE = "history.sqlite"
 _WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
@@ -321,6 +321,14 @@ def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
         " SELECT s.at FROM series s CROSS JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
         f" AND {COUNTED} ORDER BY s.at LIMIT 1) AND before NOT NULL",
         [{"line": line, "at": at} for line, at in rows],
+    )
+
+
+def write_verdicts(connection: sqlite3.Connection, found: Iterable[tuple[SeriesRow, int, str]]) -> None:
+    """Write the run before each row, and the verdicts against it."""
+    connection.executemany(
+        "UPDATE series SET before = ?, verdicts = ? WHERE line = ? AND at = ? AND run = ?",
+        [(before, verdicts, row.line, row.at, row.run) for row, before, verdicts in found],
     )
 
 

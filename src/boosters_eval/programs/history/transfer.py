@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -261,6 +262,11 @@ COLUMNS = (
     "machine_label", "state", "config", "dataset", "competitor", "library", "version", "metric", "primary", "n",
     "failed", "mean", "verdict", "before",
 )  # fmt: skip
+_get_run = attrgetter(
+    "run_id", "attempt", "origin", "started_at", "title", "name", "git_sha", "git_branch", "git_dirty", "machine",
+    "machine_label", "state",
+)  # fmt: skip
+_get_change = attrgetter("config", "dataset", "target", "library", "version", "metric", "primary", "n", "failed")
 
 
 def export_csv(wanted: HistoryFilter, write: Callable[[str], object], home: Path | None = None) -> int:
@@ -272,16 +278,9 @@ def export_csv(wanted: HistoryFilter, write: Callable[[str], object], home: Path
     for entry, changes in query.walk_runs(wanted, home):
         count += 1
         for change in changes:
-            rows.writerow(
-                csv_cell(value)
-                for value in (
-                    entry.run_id, entry.attempt, entry.origin, entry.started_at, entry.title, entry.name,
-                    entry.git_sha, entry.git_branch, entry.git_dirty, entry.machine, entry.machine_label, entry.state,
-                    change.config, change.dataset, change.target, change.library, change.version, change.metric,
-                    change.primary, change.n, change.failed, "" if not change.n else repr(change.mean),
-                    change.verdict, change.before,
-                )
-            )  # fmt: skip
+            mean = repr(change.mean) if change.n else ""
+            values = (*_get_run(entry), *_get_change(change), mean, change.verdict, change.before)
+            rows.writerow(map(csv_cell, values))
         write(buffer.getvalue())
         buffer.seek(0)
         buffer.truncate()
