@@ -28,8 +28,8 @@ def known(monkeypatch, tmp_path):
 def test_a_difference_names_both_runs_and_how_they_were_compared(known, capsys):
     assert run(["history", "diff", "run00000", "run00023"]) == 0
     said = capsys.readouterr().out
-    assert "before: run run00000 of 2026-01-05 09:00" in said
-    assert "after:  run run00023" in said
+    assert "Before: run run00000 of 2026-01-05 09:00" in said
+    assert "After: run run00023" in said
     assert "paired over 5 shared splits" in said
     assert "worse" in said
 
