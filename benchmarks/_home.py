@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from boosters_eval.core.machine import MachineInfo
-from boosters_eval.engine.plain import START, line_digest
+from boosters_eval.engine.plain import START, digest_line
 from boosters_eval.engine.plan import CellRef, Plan
 from boosters_eval.runners.parameters import TrainingConfig
 
@@ -53,7 +53,7 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
     lines: list[bytes] = []
 
     def add(head: str, body: object) -> None:
-        before = line_digest(lines[-1]) if lines else START
+        before = digest_line(lines[-1]) if lines else START
         text = body if isinstance(body, str) else json.dumps(body)
         lines.append(f'{{"prev":"{before}",{head}:{text}}}\n'.encode())
 
@@ -69,7 +69,7 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
             params = {"objective": "reg", "eta": 0.1, "max_depth": 6, "seed": None, "nthread": 1}
             shared = {"native_params": params, "marks": [], "data_digest": digest(dataset), "seeded": ["seed"]}
             text = json.dumps(shared, separators=(",", ":"))
-            common[i, name] = line_digest(text.encode())[:16]
+            common[i, name] = digest_line(text.encode())[:16]
             add('"of":"fit","common"', text)
         took = draw.lognormvariate(-3, 0.1)
         result = {

@@ -3,8 +3,8 @@
 from importlib import import_module
 from pathlib import Path
 
-from boosters_eval.cli.parser import COMMANDS, told
-from boosters_eval.core.request import FLAG, Parameter, options_of
+from boosters_eval.cli.parser import COMMANDS, describe_option
+from boosters_eval.core.request import FLAG, Parameter, list_options
 from boosters_eval.engine.settings import RunSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
@@ -18,11 +18,11 @@ parameter is spelt like its option with underscores, unless its name is given.
 def page() -> str:
     """The whole page."""
     shared = RunSettings.parameters
-    parts = [HEAD, "## Every command that runs cells\n", _table(options_of(RunSettings))]
+    parts = [HEAD, "## Every command that runs cells\n", _table(list_options(RunSettings))]
     for command, place in COMMANDS.items():
         module, _, name = place.partition(":")
         request = getattr(import_module(f"boosters_eval.programs.{module}"), name)
-        own = [each for each in options_of(request) if shared.get(each.name) is not each]
+        own = [each for each in list_options(request) if shared.get(each.name) is not each]
         also = "\nIt has the options of every command that runs cells.\n" if issubclass(request, RunSettings) else ""
         first = " ".join(request.help.partition("\n\n")[0].split())
         parts += [f"## {command}\n", f"{first}\n{also}", *([_table(own)] if own else [])]
@@ -30,7 +30,7 @@ def page() -> str:
 
 
 def _table(options: list[Parameter]) -> str:
-    rows = [f"| {_name(each)} | {_escaped(told(each))} |" for each in options]
+    rows = [f"| {_name(each)} | {_escaped(describe_option(each))} |" for each in options]
     return "\n".join(["| Option | Meaning |", "| --- | --- |", *rows, ""])
 
 

@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 from boosters_eval import Executor, RunError, execute
-from boosters_eval.core.files import home
+from boosters_eval.core.files import find_home
 from boosters_eval.engine import facts as facts_module
 from boosters_eval.engine.cell import Failure
 from shells import plan_of
@@ -36,7 +36,7 @@ def _made(module, script, executor, at=None, **facts):
         with mock.patch.object(facts_module, "_first_line", return_value=None):  # four programs per run are slow
             execute(plan, executor, facts=facts)
     finally:
-        folder = home() / "runs" / plan.run_id
+        folder = find_home() / "runs" / plan.run_id
         for path in folder.glob("*.json*") if at is not None else ():
             os.utime(path, (at, at))
     return plan

@@ -12,7 +12,7 @@ from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import FORMAT
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.journal import read
+from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plan import Plan
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
@@ -122,9 +122,9 @@ def test_journal_of_another_format_is_not_read(tmp_path):
     folder = written_run(tmp_path)
     path = folder.journal_path(1)
     path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
-    assert read(path).damage == f"line 1 begins a journal {FOREIGN}"
+    assert read_journal(path).damage == f"line 1 begins a journal {FOREIGN}"
     (entry,) = query.list_runs(home=tmp_path)
-    assert (entry.state, entry.fault) == ("unreadable", f"journal.jsonl: {read(path).damage}")
+    assert (entry.state, entry.fault) == ("unreadable", f"journal.jsonl: {read_journal(path).damage}")
 
 
 @pytest.mark.parametrize("name", ["plan.json", "environment.json"])

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 
 from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, TrainingConfig, run_prepared
-from boosters_eval.engine.execute import jobs_for
-from boosters_eval.engine.pool import start_method
+from boosters_eval.engine.execute import choose_jobs
+from boosters_eval.engine.pool import choose_start_method
 from boosters_eval.programs.benchmark.benchmarks import Benchmarks
 from boosters_eval.programs.benchmark.planning import prepare
 from boosters_eval.runners import RUNNERS
@@ -50,7 +50,7 @@ def plan_of(*configs, seeds=2, **settings):
 
 def shared_pool(jobs=2):
     """A pool that stays for the next test of this process: each library is imported once."""
-    return _pool(jobs, start_method())
+    return _pool(jobs, choose_start_method())
 
 
 def pool_for(cells, jobs):
@@ -78,7 +78,7 @@ def loaded(library):
 
 def run_tiny(*configs, seeds=1, observer=None, jobs=None, **settings):
     prepared = prepare_tiny(*configs, seeds=seeds, **settings)
-    executor = pool_for(len(prepared.plan.cells), jobs or jobs_for(prepared.plan))
+    executor = pool_for(len(prepared.plan.cells), jobs or choose_jobs(prepared.plan))
     return run_prepared(prepared, observer=observer, executor=executor)
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require, suggest
-from boosters_eval.core.files import given_home
+from boosters_eval.core.files import check_home
 from boosters_eval.core.request import Request
-from boosters_eval.core.terms import listening
+from boosters_eval.core.terms import listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -520,7 +520,7 @@ def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
 def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
     """Remove builds, without asking. Runs and reports that used them stay."""
     found: Removal = _answer("remove_builds", locals())
-    return found if dry_run else found.carry_out()
+    return found if dry_run else found.remove_things()
 
 
 def prune_builds(
@@ -528,7 +528,7 @@ def prune_builds(
 ) -> Removal:
     """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
     found: Removal = _answer("prune_builds", locals())
-    return found if dry_run else found.carry_out()
+    return found if dry_run else found.remove_things()
 
 
 def extract_paper(
@@ -617,7 +617,7 @@ def load_run(reference: str = "last", home: str | Path | None = None, *, verifie
     """
     from boosters_eval.programs.benchmark import runs  # noqa: PLC0415 (keeps start-up fast)
 
-    return runs.load_run(_reference(reference), given_home(home), verified=verified)
+    return runs.load_run(_reference(reference), check_home(home), verified=verified)
 
 
 def load_results(path: str | Path) -> ResultCollection:
@@ -631,7 +631,7 @@ def load_importances(reference: str = "last", home: str | Path | None = None) ->
     """The explanations of a run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
     from boosters_eval.programs.importances.results import load_explanations  # noqa: PLC0415 (keeps start-up fast)
 
-    return load_explanations(_reference(reference), given_home(home))
+    return load_explanations(_reference(reference), check_home(home))
 
 
 def verify_run(reference: str = "last", home: str | Path | None = None) -> Iterator[tuple[str, str]]:
@@ -641,7 +641,7 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
     """
     from boosters_eval.programs.runs.manage import verify_files  # noqa: PLC0415 (keeps start-up fast)
 
-    yield from verify_files(_reference(reference), given_home(home))
+    yield from verify_files(_reference(reference), check_home(home))
 
 
 def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
@@ -668,7 +668,7 @@ def remove_runs(
 ) -> Removal:
     """Remove runs, with all their attempts, without asking. `dry_run` removes nothing, but returns the same runs."""
     chosen = cast("Removal", _answer("remove_runs", locals()))
-    return chosen if dry_run else chosen.carry_out()
+    return chosen if dry_run else chosen.remove_things()
 
 
 def list_history(
@@ -916,7 +916,7 @@ def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> Prepared
 def _run(prepared: PreparedRun) -> ResultCollection:
     from boosters_eval.programs.benchmark import runs  # noqa: PLC0415 (keeps start-up fast)
 
-    return runs.run_prepared(prepared)
+    return runs.execute_prepared(prepared)
 
 
 def _explain(prepared: PreparedRun) -> Explanations:
@@ -942,7 +942,7 @@ def _with_settings(door: str, prepared: PreparedRun, workload: str, made_by: str
 def _heard(request: Request) -> AbstractContextManager[None]:
     """Let a verbose call tell what it does, as the command line does."""
     verbose = getattr(request, "verbose", False)
-    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201
+    return listen(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201
 
 
 def _checked(results: ResultCollection) -> ResultCollection:

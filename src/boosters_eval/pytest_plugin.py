@@ -72,13 +72,13 @@ def _wanted(config: pytest.Config) -> bool:
 
 def _suite(session: pytest.Session) -> _Suite:
     from boosters_eval.core.errors import BoostersEvalError, BuildError  # noqa: PLC0415 (see above)
-    from boosters_eval.core.text import message  # noqa: PLC0415
+    from boosters_eval.core.text import clean_message  # noqa: PLC0415
 
     try:
         evaluation = _Evaluation(session.config)
     except BoostersEvalError as error:
         lines = error.lines if isinstance(error, BuildError) else [str(error)]
-        raise pytest.UsageError("\n".join(map(message, lines))) from None
+        raise pytest.UsageError("\n".join(map(clean_message, lines))) from None
     suite = _Suite.from_parent(session, name=evaluation.name, nodeid=evaluation.name)
     suite.evaluation = evaluation
     return suite
@@ -90,13 +90,13 @@ class _Evaluation:
     def __init__(self, config: pytest.Config) -> None:
         from boosters_eval.api import prepare_check  # noqa: PLC0415 (only when it is used)
         from boosters_eval.core.terms import speaking_of  # noqa: PLC0415
-        from boosters_eval.core.text import message  # noqa: PLC0415
+        from boosters_eval.core.text import clean_message  # noqa: PLC0415
 
         with speaking_of(_OPTIONS):
             self._prepared = prepare_check(**{name: config.getoption(option) for name, option in _OPTIONS.items()})
         self._check: Check | None = None
         self.pairs = self._prepared.pairs
-        self.name = message(f"boosters-eval {self._prepared.run.plan.name}")
+        self.name = clean_message(f"boosters-eval {self._prepared.run.plan.name}")
 
     def outcome(self, config: str, library: str) -> tuple[str, str]:
         """What became of a pair (failed, skipped, passed) and a sentence on why. The first call runs the suite."""
@@ -118,10 +118,10 @@ class _Suite(pytest.Collector):
         return list(self._pairs())
 
     def _pairs(self) -> Iterator[_Pair]:
-        from boosters_eval.core.text import message  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.text import clean_message  # noqa: PLC0415 (only when it is used)
 
         for config, library in self.evaluation.pairs:
-            item = _Pair.from_parent(self, name=message(f"{config}[{library}]"))
+            item = _Pair.from_parent(self, name=clean_message(f"{config}[{library}]"))
             item.pair, item.evaluation = (config, library), self.evaluation
             item.add_marker(MARKER)
             yield item
@@ -139,10 +139,10 @@ class _Pair(pytest.Item):
 
     def runtest(self) -> None:
         """Pass, skip or fail according to the finding for this pair."""
-        from boosters_eval.core.text import message  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.text import clean_message  # noqa: PLC0415 (only when it is used)
 
         outcome, text = self.evaluation.outcome(*self.pair)
-        text = message(text)
+        text = clean_message(text)
         if outcome == "passed":
             self.add_report_section("call", "boosters-eval", text)
         if outcome == "failed":
@@ -153,10 +153,10 @@ class _Pair(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """A finding is one sentence; only an internal error has a traceback."""
         from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is used)
-        from boosters_eval.core.text import message  # noqa: PLC0415
+        from boosters_eval.core.text import clean_message  # noqa: PLC0415
 
         if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
-            return message(str(excinfo.value))
+            return clean_message(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from boosters_eval.cli.app import shown_installing
+from boosters_eval.cli.app import show_progress
 from boosters_eval.core.terms import tell
 from boosters_eval.runners import RUNNERS
 from toys import write_runner, write_wheel
@@ -89,7 +89,7 @@ def test_a_command_without_what_it_needs_is_refused_in_one_sentence(words, boost
 
 def test_on_a_terminal_the_seconds_of_an_installation_are_counted(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with shown_installing(quiet=False):
+    with show_progress(quiet=False):
         tell("Installing xgboost==3.0.5 ...")
         tell("Installed xgboost==3.0.5.")
     shown = capsys.readouterr().err

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from boosters_eval.core.errors import InterruptedRunError
-from boosters_eval.engine.journal import read
+from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.method import GENERATORS, METHODS
@@ -33,7 +33,7 @@ def registries():
 
 def outcomes(place):
     (path,) = (place / "home" / "runs").glob("*/journal.jsonl")
-    return read(path).outcomes
+    return read_journal(path).outcomes
 
 
 def test_the_guard_is_a_day_unless_given(boosters_eval):

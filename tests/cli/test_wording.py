@@ -5,7 +5,7 @@ import pytest
 from boosters_eval.cli.output import choose_format
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.terms import given, named, speaking_of, the
-from boosters_eval.core.text import count_of, in_sentence
+from boosters_eval.core.text import count_of, lower_initial
 from boosters_eval.programs.benchmark.request import CompareRequest
 
 
@@ -34,7 +34,7 @@ def test_one_of_a_kind_is_no_plural(number, text):
     ("label", "text"), [("Log loss", "log loss"), ("RMSE", "RMSE"), ("R²", "R²"), ("mine", "mine")]
 )
 def test_a_label_inside_a_sentence_begins_small_unless_it_is_an_abbreviation(label, text):
-    assert in_sentence(label) == text
+    assert lower_initial(label) == text
 
 
 @pytest.mark.parametrize("name", ["md", "markdown"])

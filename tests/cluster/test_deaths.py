@@ -14,7 +14,7 @@ from distributed import Client, Status
 
 from boosters_eval import DaskExecutor, Failure, Mode, Observer, RunError, Work, execute
 from boosters_eval.cluster import executor
-from boosters_eval.engine.journal import read
+from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.runs import find_run, verify
 from dask_clusters import Cluster, alive, children, until
 from processes import PLUGINS, environment
@@ -83,7 +83,7 @@ def test_scheduler_that_dies_ends_the_run_and_it_is_resumed_here(shell, tmp_path
         ):
             execute(plan, dask, observer=AtOutcome(_5=mortal.scheduler.kill))
         folder = find_run(plan.run_id)
-        before = len(read(folder.journal_path(1)).outcomes)
+        before = len(read_journal(folder.journal_path(1)).outcomes)
         assert 5 <= before < 20
     finally:
         mortal.close()

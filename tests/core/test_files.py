@@ -9,10 +9,10 @@ from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import (
     MAX_TEXT,
     check_writable,
+    open_atomically,
     read_text,
     resolved,
     write_atomically,
-    writing_atomically,
 )
 
 
@@ -113,12 +113,12 @@ def test_link_that_leads_to_itself_is_one_sentence(tmp_path):
 
 def test_a_file_written_in_parts_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "out.txt"
-    with writing_atomically(path) as file:
+    with open_atomically(path) as file:
         file.write("a")
         assert not path.exists()
         file.write("b")
     assert path.read_text() == "ab"
-    with pytest.raises(ZeroDivisionError), writing_atomically(path) as file:
+    with pytest.raises(ZeroDivisionError), open_atomically(path) as file:
         file.write(str(1 / 0))
     assert path.read_text() == "ab"
     assert list(tmp_path.iterdir()) == [path]

@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.files import home
+from boosters_eval.core.files import find_home
 from processes import environment
 
 
 def test_without_a_name_runs_are_kept_in_the_current_directory():
-    assert home() == Path(".boosters-eval")
+    assert find_home() == Path(".boosters-eval")
 
 
 def test_a_named_home_comes_before_that_of_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "set"))
-    assert home() == tmp_path / "set"
-    assert home(tmp_path / "given") == tmp_path / "given"
+    assert find_home() == tmp_path / "set"
+    assert find_home(tmp_path / "given") == tmp_path / "given"
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", "")
-    assert home() == Path(".boosters-eval")
+    assert find_home() == Path(".boosters-eval")
 
 
 def test_a_home_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="must be a directory"):
-        home(tmp_path / "file")
+        find_home(tmp_path / "file")
 
 
 def test_the_tests_do_not_see_the_home_of_whoever_runs_them(tmp_path):

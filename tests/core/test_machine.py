@@ -10,7 +10,7 @@ import pytest
 from boosters_eval.core import machine
 from boosters_eval.core.devices import CudaDevices
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.machine import MachineInfo, _cpu_model, available_cpus, cpu_quota, physical_cores
+from boosters_eval.core.machine import MachineInfo, _cpu_model, count_cores, list_cpus, read_cpu_quota
 
 
 def info(**changes):
@@ -33,7 +33,7 @@ def test_collect_describes_this_machine():
     assert found.memory_gb == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.06)
     assert found.cpu_model
     assert found.blas_backend is not None
-    assert found.cpus_available == len(available_cpus())
+    assert found.cpus_available == len(list_cpus())
 
 
 def test_the_module_loads_no_numpy_and_then_knows_no_blas():
@@ -87,8 +87,8 @@ def test_machine_info_is_frozen_and_refuses_unknown_keys():
 
 
 def test_available_cpus_are_within_the_affinity_mask():
-    assert set(available_cpus()) <= os.sched_getaffinity(0)
-    assert 1 <= physical_cores() <= len(available_cpus())
+    assert set(list_cpus()) <= os.sched_getaffinity(0)
+    assert 1 <= count_cores() <= len(list_cpus())
 
 
 def test_affinity_limits_the_processors():
@@ -108,21 +108,21 @@ def test_siblings_of_a_core_come_last(tmp_path, monkeypatch):
         base = f"sys/devices/system/cpu/cpu{cpu}/topology"
         files |= {f"{base}/core_id": f"{core}\n", f"{base}/physical_package_id": "0\n"}
     root = tree(tmp_path, files)
-    assert available_cpus(root) == [0, 2, 1, 3]
-    assert physical_cores(root) == 2
+    assert list_cpus(root) == [0, 2, 1, 3]
+    assert count_cores(root) == 2
 
 
 def test_without_topology_every_processor_is_a_core_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4, 7})
     monkeypatch.setattr(psutil, "cpu_count", lambda *, logical=True: 16)
-    assert available_cpus(tmp_path) == [4, 7]
-    assert physical_cores(tmp_path) == 2
+    assert list_cpus(tmp_path) == [4, 7]
+    assert count_cores(tmp_path) == 2
 
 
 def test_without_affinity_all_processors_count(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    assert available_cpus(tmp_path) == [0, 1, 2]
+    assert list_cpus(tmp_path) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_without_affinity_all_processors_count(tmp_path, monkeypatch):
     ],
 )
 def test_quota_is_read_from_both_cgroup_versions(tmp_path, files, quota):
-    assert cpu_quota(tree(tmp_path, files)) == quota
+    assert read_cpu_quota(tree(tmp_path, files)) == quota
 
 
 @pytest.mark.parametrize(("limit", "count"), [("250000", 2), ("50000", 1), ("900000", 4)])
 def test_quota_limits_the_processors_but_never_to_none(tmp_path, monkeypatch, limit, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     root = tree(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{limit} 100000\n"})
-    assert len(available_cpus(root)) == count
+    assert len(list_cpus(root)) == count
 
 
 def test_cpu_model_is_the_name_in_cpuinfo(tmp_path):

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval.core.text import MAX_MESSAGE, clean, clean_lines, csv_cell, encodable, escape_json, message
+from boosters_eval.core.text import (
+    MAX_MESSAGE,
+    clean,
+    clean_csv_cell,
+    clean_lines,
+    clean_message,
+    escape_json,
+    make_encodable,
+)
 
 any_text = st.text(st.characters())  # lone surrogates too
 
@@ -22,19 +30,19 @@ def test_nothing_that_a_terminal_obeys_is_left(sign):
 
 @given(any_text)
 def test_clean_text_can_be_encoded_and_has_no_controls(text):
-    for found in (clean(text), clean_lines(text).replace("\n", ""), message(text)):
+    for found in (clean(text), clean_lines(text).replace("\n", ""), clean_message(text)):
         found.encode()
         assert not {unicodedata.category(char) for char in found} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def test_ordinary_text_stays_as_it_is():
     for text in ("", "iris/gbdt sklearn", "Größe ± 2 → 3", "日本語", "❌ 🆕"):
-        assert clean(text) == message(text) == csv_cell(text) == text
+        assert clean(text) == clean_message(text) == clean_csv_cell(text) == text
     assert clean_lines("a\n\tb\r\nc") == "a\n    b\nc"
 
 
 def test_very_long_message_loses_its_middle():
-    cut = message("begin " + "x" * 1_000_000 + " end")
+    cut = clean_message("begin " + "x" * 1_000_000 + " end")
     assert cut.startswith("begin x")
     assert cut.endswith("x end")
     assert len(cut) < MAX_MESSAGE + 10
@@ -44,12 +52,12 @@ def test_very_long_message_loses_its_middle():
     "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r\n=1", " =1", "-a", "- 1"]
 )
 def test_text_that_looks_like_a_formula_is_guarded(text):
-    assert csv_cell(text).startswith("'")
+    assert clean_csv_cell(text).startswith("'")
 
 
 @pytest.mark.parametrize("value", [-1.5, 3, None, True, "-1.5", "+2", "-0.5 ± 0.1", "-1e-05", "1.2 ± 0.3"])
 def test_numbers_stay_numbers(value):
-    assert csv_cell(value) == value
+    assert clean_csv_cell(value) == value
 
 
 @given(any_text)
@@ -61,4 +69,4 @@ def test_escaped_json_has_the_same_content_and_nothing_that_a_terminal_obeys(tex
 
 
 def test_lone_surrogate_becomes_encodable():
-    assert encodable("a\udcff") == "a?"
+    assert make_encodable("a\udcff") == "a?"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval.engine.clock import SECOND, AdaptiveTiming, adaptive_v1
+from boosters_eval.engine.clock import SECOND, AdaptiveTiming, time_adaptively
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ def timed(times: Iterable[int], **options: int | None) -> tuple[AdaptiveTiming, 
         seen.append(offset)
         return next(clock)
 
-    return adaptive_v1(run, **options), seen  # type: ignore[arg-type]
+    return time_adaptively(run, **options), seen  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from boosters_eval import Clock
 from boosters_eval.engine import clock
-from boosters_eval.engine.clock import CpuUse, Sample, taken, thread_times, waited_between
+from boosters_eval.engine.clock import CpuUse, Sample, measure_taken, measure_waiting, read_thread_times
 
 
 class Source:
@@ -60,16 +60,16 @@ def test_no_garbage_is_collected_inside_the_clock_and_afterwards_it_is_again():
 
 def test_what_other_programs_take_is_the_rest_of_the_cpus_that_were_used(tmp_path, monkeypatch):
     monkeypatch.setattr(clock, "_STAT", tmp_path / "stat")
-    assert clock.cpu_use() is None
+    assert clock.read_cpu_use() is None
     mine = min(os.sched_getaffinity(0))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {mine})
     (tmp_path / "stat").write_text(f"cpu 9 9 9 9 9 9 9 9 9 9\ncpu{mine} 10 20 30 5000 700 1 2 37 0 0\nintr 5 5\n")
-    use = clock.cpu_use()
+    use = clock.read_cpu_use()
     assert (use.all, use.cpus) == (100 / os.sysconf("SC_CLK_TCK"), 1)
     before = clock.CpuUse(wall=10.0, own=1.0, all=5.0, cpus=2)
-    assert clock.taken(before, clock.CpuUse(wall=12.0, own=2.0, all=7.0, cpus=2)) == pytest.approx(0.25)
-    assert clock.taken(before, clock.CpuUse(wall=12.0, own=2.0, all=6.04, cpus=2)) == 0  # less than can be told
-    assert clock.taken(before, None) is None
+    assert clock.measure_taken(before, clock.CpuUse(wall=12.0, own=2.0, all=7.0, cpus=2)) == pytest.approx(0.25)
+    assert clock.measure_taken(before, clock.CpuUse(wall=12.0, own=2.0, all=6.04, cpus=2)) == 0  # less than can be told
+    assert clock.measure_taken(before, None) is None
 
 
 @pytest.mark.parametrize(
@@ -83,17 +83,17 @@ def test_what_other_programs_take_is_the_rest_of_the_cpus_that_were_used(tmp_pat
 )
 def test_what_others_took_from_a_short_cell_is_what_it_waited(sample, others, share):
     before, after = CpuUse(0.0, 0.0, 0.0, 1), CpuUse(1.0, sample.cpu, sample.cpu + others, 1)
-    assert taken(before, after, [sample]) == pytest.approx(share)
+    assert measure_taken(before, after, [sample]) == pytest.approx(share)
 
 
 def test_only_the_busiest_thread_counts_as_waiting():
     before = {"1": (1_000, 5_000), "2": (0, 0)}
     after = {"1": (9_001_000, 4_005_000), "2": (10_000, 900_000_000), "3": (20_000, 800_000_000)}
-    assert waited_between(before, after) == pytest.approx(0.004)
-    assert waited_between({}, {}) == 0.0
+    assert measure_waiting(before, after) == pytest.approx(0.004)
+    assert measure_waiting({}, {}) == 0.0
 
 
-@pytest.mark.skipif(not thread_times(), reason="the kernel does not tell")
+@pytest.mark.skipif(not read_thread_times(), reason="the kernel does not tell")
 def test_a_thread_that_shares_its_cpu_has_waited():
     """Two processes that compute on one CPU: each waits while the other runs."""
     cpus = os.sched_getaffinity(0)

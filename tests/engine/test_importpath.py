@@ -179,7 +179,7 @@ def kept(twin):
     warm.close_kept()
 
     def run(*targets):
-        with warm.kept_pool(1) as pool:
+        with warm.borrow_pool(1) as pool:
             done = execute(twin.plan(*targets), pool)
         assert not done.failures
         return [seen.value for seen in done.results], {seen.target: seen.lane for seen in done.results}

@@ -10,8 +10,8 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileForm
 from boosters_eval.engine import journal as journal_module
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.journal import read
-from boosters_eval.engine.runs import find_run, load_verified, run_folders, verify
+from boosters_eval.engine.journal import read_journal
+from boosters_eval.engine.runs import find_run, list_run_folders, load_verified, verify
 from tiny import run_tiny, tiny_config
 
 
@@ -43,7 +43,7 @@ def test_outcomes_come_back_as_they_were_written(folder):
         result(1, native_params={"a": 1, "b": [1, 2]}, warnings=("w",)),
         Failure(spec="c", target="l", seed=2, error_type="X", error_message="ü\n\u2028", phase="fit"),
     ]
-    assert list(read(write(folder, outcomes)).outcomes.values()) == outcomes
+    assert list(read_journal(write(folder, outcomes)).outcomes.values()) == outcomes
 
 
 @settings(max_examples=25, deadline=None)
@@ -54,12 +54,12 @@ def test_cut_last_line_is_left_out_and_repaired_on_appending(tmp_path_factory, c
     whole = path.read_bytes()
     *before, last = whole.splitlines(keepends=True)
     path.write_bytes(whole[: -min(cut, len(last) - 1)])
-    assert read(path).cut
-    assert list(read(path).outcomes) == ["c|l|1"]
+    assert read_journal(path).cut
+    assert list(read_journal(path).outcomes) == ["c|l|1"]
     write(folder, [result(2), result(3)], new=False)
     assert path.read_bytes().startswith(b"".join(before))
-    assert list(read(path).outcomes) == ["c|l|1", "c|l|2", "c|l|3"]
-    assert read(path).damage is None
+    assert list(read_journal(path).outcomes) == ["c|l|1", "c|l|2", "c|l|3"]
+    assert read_journal(path).damage is None
 
 
 def test_workload_whose_name_was_changed_is_damage_and_one_that_is_not_installed_is_named(tmp_path):
@@ -67,21 +67,21 @@ def test_workload_whose_name_was_changed_is_damage_and_one_that_is_not_installed
     lines = path.read_bytes().splitlines(keepends=True)
     lines[1] = lines[1].replace(b'"of":"fit"', b'"of":"git"')
     path.write_bytes(b"".join(lines))
-    assert read(path).damage == "line 2 is not the one that the next line follows"
+    assert read_journal(path).damage == "line 2 is not the one that the next line follows"
     path.write_bytes(b"".join(lines[:2]))  # nothing speaks against this one
     with pytest.raises(UnknownNameError, match="Unknown workload 'git'"):
-        read(path)
+        read_journal(path)
 
 
 @settings(max_examples=60, deadline=None)
 @given(position=st.integers(0, 10**6), change=st.integers(1, 255))
 def test_any_changed_byte_of_a_sealed_journal_is_found(tmp_path_factory, position, change):
     path = write(RunFolder(tmp_path_factory.mktemp("run")), [result(seed, seed / 7) for seed in range(4)], seal=True)
-    assert read(path).sealed
+    assert read_journal(path).sealed
     content = bytearray(path.read_bytes())
     content[position % len(content)] ^= change
     path.write_bytes(content)
-    assert read(path).damage is not None or not read(path).sealed
+    assert read_journal(path).damage is not None or not read_journal(path).sealed
 
 
 def test_verify_sees_a_changed_last_outcome_and_text_after_the_end(faulty, home):
@@ -111,14 +111,14 @@ def test_foreign_plan_is_one_sentence(faulty, home, content):
 def test_journal_with_foreign_content_is_damage(folder, content):
     path = folder.journal_path(1)
     path.write_text(f'{{"prev":"{"0" * 32}","begin":{content}}}\n')
-    assert "cannot be read" in read(path).damage
+    assert "cannot be read" in read_journal(path).damage
 
 
 def test_removed_line_is_found(folder):
     path = write(folder, [result(seed) for seed in range(4)])
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2] + lines[3:]))
-    assert "does not follow" in read(path).damage
+    assert "does not follow" in read_journal(path).damage
 
 
 def test_damaged_journal_is_refused_and_left_alone(folder):
@@ -132,13 +132,13 @@ def test_damaged_journal_is_refused_and_left_alone(folder):
 
 def test_last_outcome_of_a_cell_counts(folder):
     path = write(folder, [result(1, 0.1), result(2, 0.2), result(1, 0.3)])
-    assert [o.metrics["rmse"] for o in read(path).outcomes.values()] == [0.2, 0.3]
+    assert [o.metrics["rmse"] for o in read_journal(path).outcomes.values()] == [0.2, 0.3]
 
 
 def test_new_attempt_stands_beside_the_old_one(folder):
     first, second = write(folder, [result(1)]), write(folder, [result(2)])
     assert (first.name, second.name) == ("journal.jsonl", "journal-2.jsonl")
-    assert list(read(first).outcomes) == ["c|l|1"]
+    assert list(read_journal(first).outcomes) == ["c|l|1"]
 
 
 def test_second_process_is_refused(folder):
@@ -153,7 +153,7 @@ def test_home_that_is_a_file_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "file"))
     with pytest.raises(ConfigError, match="must be a directory"):
-        run_folders()
+        list_run_folders()
 
 
 def test_run_is_found_by_the_beginning_of_its_id_and_by_last(faulty, home):
@@ -201,7 +201,7 @@ def test_what_verify_objects_to_is_not_decided_on(faulty, home):
     folder = find_run("last")
     run = load_verified(folder)
     assert (len(run.results), run.attempt) == (2, 1)
-    assert run.digest == read(folder.journal_path(1)).last
+    assert run.digest == read_journal(folder.journal_path(1)).last
     with pytest.raises(RunError, match="has no attempt 2"):
         load_verified(folder, 2)
     path = folder.journal_path(1)
@@ -229,14 +229,14 @@ def test_full_disk_is_reported_and_loses_nothing(folder, monkeypatch):
         journal.append(result(2), "fit")
     monkeypatch.undo()
     journal.close()
-    assert "c|l|1" in read(folder.journal_path(1)).outcomes
+    assert "c|l|1" in read_journal(folder.journal_path(1)).outcomes
 
 
 def test_line_without_an_end_is_not_read_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "MAX_TEXT", 1000)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"x" * 5000)
-    found = read(path)
+    found = read_journal(path)
     assert (found.cut, found.damage) == (False, "line 1 is longer than any line of a journal")
 
 
@@ -258,7 +258,7 @@ def test_plan_with_cells_taken_out_is_noticed_even_under_its_own_name(faulty, ho
     plan = folder.plan()
     fewer = plan.replace(refs=plan.refs[:1])
     other = RunFolder.of(fewer)
-    write(other, read(folder.journal_path(1)).outcomes.values(), seal=True)
+    write(other, read_journal(folder.journal_path(1)).outcomes.values(), seal=True)
     with pytest.raises(RunError, match="do not belong together: has a cell that is not in the plan"):
         other.load()
 
@@ -266,7 +266,7 @@ def test_plan_with_cells_taken_out_is_noticed_even_under_its_own_name(faulty, ho
 def test_seal_on_fewer_outcomes_than_the_plan_has_is_refused(faulty, home):
     run_tiny(tiny_config("none"), seeds=2)
     folder = find_run("last")
-    write(folder, list(read(folder.journal_path(1)).outcomes.values())[:1], seal=True)
+    write(folder, list(read_journal(folder.journal_path(1)).outcomes.values())[:1], seal=True)
     with pytest.raises(RunError, match="do not belong together: incomplete: 1 of 2 cells have no outcome"):
         folder.load()
 
@@ -293,7 +293,7 @@ def test_wide_object_in_any_file_of_a_run_is_refused_before_it_costs_an_error_pe
             load_run("last")
         path.write_text(whole)
     folder.journal_path(1).write_text(f'{{"prev":"{"0" * 32}","begin":{wide}}}\n')
-    assert "60000 keys" in read(folder.journal_path(1)).damage
+    assert "60000 keys" in read_journal(folder.journal_path(1)).damage
 
 
 @pytest.mark.parametrize("change", ["delete", "replace"])
@@ -329,7 +329,7 @@ def test_seal_must_count_the_outcomes_before_it(tmp_path_factory, written, state
     journal.seal(stated)
     journal.close()
     right = stated == written
-    assert read(path).damage == (
+    assert read_journal(path).damage == (
         None if right else f"line {written + 3 - (not written)} does not count the outcomes before it"
     )
 
@@ -339,15 +339,15 @@ def test_seal_counts_a_cell_that_ran_twice_once(folder):
     journal, _ = folder.open(new=False)
     journal.seal(2)
     journal.close()
-    assert (read(path).sealed, read(path).damage) == (True, None)
+    assert (read_journal(path).sealed, read_journal(path).damage) == (True, None)
 
 
 def test_run_that_goes_on_after_its_seal_is_complete_only_with_another_one(folder):
     path = write(folder, [result(1)], seal=True)
-    assert read(path).sealed
+    assert read_journal(path).sealed
     write(folder, [result(2)], new=False)
-    assert (read(path).sealed, read(path).damage, len(read(path).outcomes)) == (False, None, 2)
+    assert (read_journal(path).sealed, read_journal(path).damage, len(read_journal(path).outcomes)) == (False, None, 2)
     journal, _ = folder.open(new=False)
     journal.seal(2)
     journal.close()
-    assert (read(path).sealed, read(path).damage) == (True, None)
+    assert (read_journal(path).sealed, read_journal(path).damage) == (True, None)

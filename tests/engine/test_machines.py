@@ -10,7 +10,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.journal import Journal, read
+from boosters_eval.engine.journal import Journal, read_journal
 from boosters_eval.engine.runs import find_run, load_verified, verify
 from shells import plan_of, run
 from stamping import FAST, SLOW, Stamping, by_seed
@@ -186,7 +186,7 @@ def test_outcome_of_a_machine_that_no_line_tells_of_is_damage(plan):
     journal.begin({"run_id": plan.run_id})
     journal.append(done.results[0], "shell")
     journal.close()
-    assert "no line before it tells of the machine" in read(folder.journal_path(2)).damage
+    assert "no line before it tells of the machine" in read_journal(folder.journal_path(2)).damage
 
 
 def test_record_of_a_machine_whose_digest_is_another_is_refused():

@@ -23,7 +23,7 @@ from boosters_eval.engine.observer import (
     ProgressBar,
     RunEnded,
     RunStarted,
-    watching,
+    watch,
 )
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
@@ -156,11 +156,11 @@ def closing(monkeypatch):
 
 def test_named_observer_is_created_with_the_settings_and_closed_but_any_other_is_left_open(closing, tmp_path):
     own, settings = Closing(), ObserverSettings(home=tmp_path)
-    with watching([own, "closing"], settings):
+    with watch([own, "closing"], settings):
         _, created = Closing.made
         assert (created.settings, created.closed) == (settings, [])
     assert (own.closed, created.closed) == ([], [False])
-    with pytest.raises(KeyboardInterrupt), watching(["closing"]):
+    with pytest.raises(KeyboardInterrupt), watch(["closing"]):
         raise KeyboardInterrupt
     assert (Closing.made[-1].closed, Closing.made[-1].settings) == ([True], ObserverSettings())
 
@@ -180,7 +180,7 @@ def test_observer_that_fails_or_cannot_be_closed_costs_nothing_and_the_others_ar
             pytest.warns(
                 BoostersEvalWarning, match=r"The observer Stuck failed when it was closed: OSError\('stuck'\)"
             ),
-            watching(["closing", "stuck"]) as observer,
+            watch(["closing", "stuck"]) as observer,
         ):
             observer.begin(RunStarted(plan=None, todo=0, kept=0))
     finally:
@@ -193,6 +193,6 @@ def test_observer_that_fails_or_cannot_be_closed_costs_nothing_and_the_others_ar
 
 
 def test_history_watches_every_session(faulty, home):
-    with watching([]) as observer:
+    with watch([]) as observer:
         run_tiny(tiny_config("none"), observer=observer)
     assert (home / "history.sqlite").exists()

@@ -18,7 +18,7 @@ from boosters_eval.engine.observer import (
     ProgressBar,
     RunEnded,
     RunStarted,
-    progress_for,
+    make_progress,
 )
 
 PLAN = SimpleNamespace(run_id="0123456789abcdef", refs=(SimpleNamespace(target="a"),))
@@ -105,7 +105,7 @@ def test_cells_that_failed_are_counted_once_when_the_next_look_runs_them_again(l
 def test_notebook_gets_lines_where_no_bar_could_be_shown(monkeypatch, widgets, kind):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setattr(observer, "find_spec", {"ipywidgets": widgets}.get)
-    assert isinstance(progress_for(io.StringIO()), kind)
+    assert isinstance(make_progress(io.StringIO()), kind)
 
 
 def test_another_run_of_the_same_observer_is_counted_anew(lines):

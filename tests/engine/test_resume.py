@@ -14,7 +14,7 @@ import pytest
 from boosters_eval import BoostersEvalWarning, Observer, execute, load_run, run_prepared
 from boosters_eval.core.errors import RunError
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.journal import read
+from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.engine.runs import find_run, load_verified, verify
 from boosters_eval.programs.benchmark.compare import is_success
@@ -97,7 +97,7 @@ def test_rerun_failed_repeats_only_errors(faulty, home):
     again = run_tiny(*configs, seeds=3, rerun_failed=True, observer=watcher)
     assert watcher.todo == 3
     assert (len(again.results), len(again.errors)) == (3, 3)
-    assert len(read(find_run("last").journal_path(1)).outcomes) == 6
+    assert len(read_journal(find_run("last").journal_path(1)).outcomes) == 6
 
 
 @pytest.fixture

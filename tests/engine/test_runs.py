@@ -10,7 +10,7 @@ import pytest
 from boosters_eval import BoostersEvalWarning, ConfigError, Mode, RunError, Settings, execute
 from boosters_eval.engine import summaries
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.runs import all_folders, check_name, find_run, load_verified
+from boosters_eval.engine.runs import check_name, find_run, list_folders, load_verified
 from boosters_eval.engine.summaries import summarize
 from scripted import Scripted, failing, interrupted, made_run
 
@@ -99,7 +99,7 @@ def test_name_means_the_attempt_that_has_it(shell, home):
 
 def test_name_is_no_part_of_the_plan_and_resuming_keeps_it(shell, home):
     plan = interrupted(shell, "a", name="long-one")
-    assert execute(plan, Scripted(shell), mode=Mode.RESUME).facts.known_as == "long-one"
+    assert execute(plan, Scripted(shell), mode=Mode.RESUME).facts.display_name == "long-one"
     assert find_run("long-one").attempts() == [1]
     again = interrupted(shell, "b", name="x1")
     execute(again, Scripted(shell), mode=Mode.RESUME, facts={"name": "renamed"})
@@ -143,7 +143,12 @@ def test_unfinished_attempt_hides_no_finished_one_from_whoever_is_shown_it(shell
 def test_summary_counts_what_is_done_failed_and_missing(shell, home):
     finished = summarize(find_run(made_run(shell, "a", name="n").run_id))
     assert (finished.state, finished.done, finished.failed, finished.missing) == ("finished", 2, 0, 0)
-    assert (finished.kind, finished.title, finished.facts.known_as, finished.attempts) == ("shell", "shells", "n", 1)
+    assert (finished.kind, finished.title, finished.facts.display_name, finished.attempts) == (
+        "shell",
+        "shells",
+        "n",
+        1,
+    )
     assert finished.size > 500
     open_ = summarize(find_run(interrupted(shell, "b").run_id))
     assert (open_.state, open_.done, open_.failed, open_.missing) == ("unfinished", 1, 0, 1)
@@ -175,7 +180,7 @@ def test_damaged_run_is_summarized_as_such(shell, home, file, content):
         path.unlink()
     else:
         path.write_text(content)
-    [found] = map(summarize, all_folders())
+    [found] = map(summarize, list_folders())
     assert found.state == "unreadable"
     assert found.fault
     assert found.size > 0
@@ -184,7 +189,7 @@ def test_damaged_run_is_summarized_as_such(shell, home, file, content):
 def test_folder_without_an_attempt_and_a_stray_file_are_not_hidden(shell, home):
     (home / "runs" / "empty").mkdir(parents=True)
     (home / "runs" / "stray").touch()
-    states = {found.run_id: found.state for found in map(summarize, all_folders())}
+    states = {found.run_id: found.state for found in map(summarize, list_folders())}
     assert states == {"empty": "not begun", "stray": "unreadable"}
 
 

@@ -43,7 +43,7 @@ def user(home, tmp_path, monkeypatch):
     def call(*targets, jobs=1, seeds=1, observer=None, **fields):
         spec = module.LoadingSpec(name="spec", modules=("of_a_lane",), **fields)
         plan = Plan.grid("loading", [spec], targets, [Repeat(seed) for seed in range(seeds)])
-        with warm.kept_pool(jobs) as pool:
+        with warm.borrow_pool(jobs) as pool:
             run = execute(plan, pool, observer=observer)
         assert not run.failures
         return {tuple(outcome.values) for outcome in run.results}
@@ -73,7 +73,7 @@ def test_comparisons_use_the_pool_of_the_process(faulty, home, monkeypatch):
         def __exit__(self, *_):
             entered.append("left")
 
-    monkeypatch.setattr(session, "kept_pool", Kept)
+    monkeypatch.setattr(session, "borrow_pool", Kept)
     assert len(run_prepared(prepare_tiny(tiny_config("none"), seeds=2, jobs=2)).results) == 2
     assert entered == [2, "left"]
 
@@ -112,16 +112,16 @@ def test_lane_with_other_metrics_takes_the_place_of_the_one_before(user):
 
 
 def test_changed_environment_gets_a_new_pool(monkeypatch):
-    with warm.kept_pool(1) as one:
+    with warm.borrow_pool(1) as one:
         pass
     monkeypatch.setenv("SOMETHING_A_LIBRARY_READS", "1")
-    with warm.kept_pool(1) as other:
+    with warm.borrow_pool(1) as other:
         assert other is not one
 
 
 def test_idle_pool_is_closed(monkeypatch):
     monkeypatch.setattr(warm, "IDLE", 0.05)
-    with warm.kept_pool(1):
+    with warm.borrow_pool(1):
         time.sleep(0.1)
         assert warm._kept.pool is not None
     deadline = time.monotonic() + 30
@@ -135,15 +135,15 @@ def test_call_that_outlives_the_main_thread_ends_well(monkeypatch):
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(warm.threading.Timer, "start", start)
-    with warm.kept_pool(1) as pool:
+    with warm.borrow_pool(1) as pool:
         assert warm._kept.pool is pool
     assert warm._kept.pool is None
 
 
 def test_whoever_calls_meanwhile_has_a_pool_of_its_own():
-    with warm.kept_pool(1) as one, warm.kept_pool(1) as other:
+    with warm.borrow_pool(1) as one, warm.borrow_pool(1) as other:
         assert one is not other
-    with warm.kept_pool(1) as again:
+    with warm.borrow_pool(1) as again:
         assert again is one
 
 

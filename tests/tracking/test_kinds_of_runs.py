@@ -21,10 +21,10 @@ from boosters_eval import (
     run_parity,
     track_run,
 )
-from boosters_eval.core.terms import listening
-from boosters_eval.engine.observer import ObserverSettings, watching
+from boosters_eval.core.terms import listen
+from boosters_eval.engine.observer import ObserverSettings, watch
 from boosters_eval.engine.plan import Plan
-from boosters_eval.engine.runs import RUN_KINDS, RunKind, find_run, kind_of_run
+from boosters_eval.engine.runs import RUN_KINDS, RunKind, find_run, read_kind
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.method import GENERATORS, METHODS
 from boosters_eval.tracking.observer import WAIT_VARIABLE
@@ -107,7 +107,7 @@ def test_run_of_a_paper_is_sent_with_the_measured_values_of_each_target(noting, 
     assert all("no luck" in text for text in failed["failures"].values())
     assert end["sizes"].keys() == {"measured.json", "journal.jsonl"}
     folder = find_run(results.run_id)
-    measured = json.loads(kind_of_run(folder.load(), folder).files()["measured.json"])
+    measured = json.loads(read_kind(folder.load(), folder).files()["measured.json"])
     assert measured["T:good:D"]["accuracy"] == list(values)
 
 
@@ -135,7 +135,7 @@ def test_references_that_the_program_has_not_stored_yet_are_those_of_the_run(not
     for path in (home / "parity" / "oracles").rglob("*.*"):
         path.unlink()
     folder = find_run("last")
-    assert [row.verdict.value for row in kind_of_run(folder.load(), folder).findings if row.verdict] == [
+    assert [row.verdict.value for row in read_kind(folder.load(), folder).findings if row.verdict] == [
         "bit_exact",
         "rounding",
         "divergent",
@@ -160,7 +160,7 @@ def test_importances_are_sent_with_scores_and_the_most_important_features(noting
     few = TrainingConfig(n_estimators=4, max_depth=2)
     prepared = prepare_importances(TINY, "sklearn", seeds=2, training=few, kinds="permutation", permutations=2)
     said = []
-    with listening(said.append):
+    with listen(said.append):
         explained = run_importances(prepared, executor=shared_pool(), track=noting.NotingTracker)
     assert said[-1] == f"NotingTracker: page of importances {explained.run_id[:8]}"
     found, end = competitors(noting)
@@ -212,7 +212,7 @@ def test_work_of_a_kind_that_somebody_reads_is_told_as_they_tell_it(noting, shel
 
 def test_run_that_is_said_to_be_of_another_kind_is_read_as_what_it_is(shell, noting):
     run = execute(shell_plan(shell), shared_pool(), facts={"kind": "parity"})
-    assert type(kind_of_run(run, find_run(run.plan.run_id))) is RunKind
+    assert type(read_kind(run, find_run(run.plan.run_id))) is RunKind
 
 
 def test_all_kinds_of_this_package_are_entry_points():
@@ -237,7 +237,7 @@ def test_all_runs_of_one_session_are_sent_to_their_end(noting, monkeypatch, alon
     monkeypatch.setenv(WAIT_VARIABLE, "600")
     said, settings = [], {"timing_mode": alone, "threads": 1}
     track = ObserverSettings(say=said.append, track=noting.NotingTracker)
-    with watching([], track) as observer:
+    with watch([], track) as observer:
         first = run_tiny(tiny_config("none"), observer=observer, **settings)
         more = prepare_tiny(tiny_config("none"), seeds=2, **settings)
         facts = {"kind": "benchmark", "extends": first.run_id}
@@ -255,7 +255,7 @@ def test_runs_that_a_tracker_lacks_are_all_named(noting, monkeypatch):
     monkeypatch.setenv(WAIT_VARIABLE, "600")
     with (
         pytest.warns(match="The tracker 'RefusingTracker' failed|does not have all of runs") as warned,
-        watching([], ObserverSettings(track=noting.RefusingTracker)) as observer,
+        watch([], ObserverSettings(track=noting.RefusingTracker)) as observer,
     ):
         ids = [run_tiny(tiny_config(fault), observer=observer).run_id for fault in ("none", "segfault")]
     assert str(warned[-1].message) == (

@@ -16,7 +16,7 @@ from sendings import calls, send
 from boosters_eval import BoostersEvalWarning, ConfigError, Observer, RunError, execute, run_prepared, track_run
 from boosters_eval.core.errors import MissingLibraryError, UnknownNameError
 from boosters_eval.core.registry import Registry, must_extend
-from boosters_eval.core.terms import listening
+from boosters_eval.core.terms import listen
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import find_run
 from boosters_eval.runners.parameters import Mark
@@ -193,7 +193,7 @@ def test_trackers_that_refuse_or_die_are_warnings_and_the_others_get_everything(
     trackers = [noting.NotingTracker, noting.RefusingTracker, noting.DyingTracker]
     said = []
     prepared = prepare_tiny(tiny_config("none"), seeds=3)
-    with pytest.warns(BoostersEvalWarning) as warned, listening(said.append):
+    with pytest.warns(BoostersEvalWarning) as warned, listen(said.append):
         results = run_prepared(prepared, executor=shared_pool(), track=trackers)
     assert len(results.results) == 3
     assert said[-1] == f"NotingTracker: page of tiny {results.run_id[:8]}"

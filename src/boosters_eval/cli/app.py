@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say, steady
+from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, make_steady, note, say
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.core import __version__
 from boosters_eval.core.errors import (
@@ -30,8 +30,8 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Removal
-from boosters_eval.core.terms import listening
-from boosters_eval.core.text import encodable, message, terminal_width
+from boosters_eval.core.terms import listen
+from boosters_eval.core.text import clean_message, make_encodable, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ class _Progress:
             sys.stderr.flush()
             return
         self._done.clear()
-        self._thread = threading.Thread(target=self._tick, args=(message(text), time.monotonic()), daemon=True)
+        self._thread = threading.Thread(target=self._tick, args=(clean_message(text), time.monotonic()), daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -79,14 +79,14 @@ class _Progress:
 
 
 @contextmanager
-def shown_installing(*, quiet: bool) -> Iterator[None]:
+def show_progress(*, quiet: bool) -> Iterator[None]:
     """Show the installation of builds while a command runs."""
     if quiet:
         yield
         return
     progress = _Progress()
     try:
-        with listening(progress):
+        with listen(progress):
             yield
     finally:
         progress.stop()
@@ -161,7 +161,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
 
     if "command_line" in kind.parameters:
         # A command ends with its run, so nothing stays loaded for the next one.
-        given = {"executor": "local", **given, "command_line": tuple(typed())}
+        given = {"executor": "local", **given, "command_line": tuple(list_typed())}
     request: Any = kind(**given)
     screen = Terminal(verbose=getattr(request, "verbose", False), quiet=getattr(request, "quiet", False))
     form, output = choose_format(request), getattr(request, "output", None)
@@ -170,7 +170,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
         for each in kind.parameters.values():
             if each.written and (file := getattr(request, each.name)) is not None:
                 check_writable(file)
-    with _interruptible(), listening(None) if screen.quiet else contextlib.nullcontext():
+    with _interruptible(), listen(None) if screen.quiet else contextlib.nullcontext():
         findings = api.answer(request)
     if form is None or dry:
         findings.show(screen)
@@ -180,7 +180,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
     if isinstance(findings, Removal) and findings.things and not dry:
         if not (request.yes or is_agreed(findings)):
             return ExitCode.SUCCESS
-        findings = findings.carry_out()
+        findings = findings.remove_things()
     findings.conclude(screen)
     return int(findings.exit_code)
 
@@ -193,21 +193,21 @@ def _interruptible() -> Iterator[None]:
         yield
     except InterruptedRunError:
         note("Stopped. Finished cells are kept; continue with:")
-        note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
+        note(f"  boosters-eval {shlex.join([*list_typed(), '--resume'])}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
     except KeyboardInterrupt:
         raise Interruption("Error: Interrupted.") from None
 
 
-def typed() -> list[str]:
+def list_typed() -> list[str]:
     """The command line, without the options that only continue an earlier run."""
-    return [encodable(word) for word in sys.argv[1:] if word not in _CONTINUING]
+    return [make_encodable(word) for word in sys.argv[1:] if word not in _CONTINUING]
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
-        with shown_installing(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
+        with show_progress(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
             code = parser(next(iter(arguments), ""))(
                 args=list(arguments),
                 prog_name="boosters-eval",
@@ -285,7 +285,7 @@ def _warn(message: Warning | str, category: type[Warning], filename: str, lineno
 
 def main() -> NoReturn:
     """The console script, called by `boosters_eval.__main__`."""
-    sys.stdout, sys.stderr = steady(sys.stdout), steady(sys.stderr)
+    sys.stdout, sys.stderr = make_steady(sys.stdout), make_steady(sys.stderr)
     warnings.showwarning = _warn
     code = run(sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM):

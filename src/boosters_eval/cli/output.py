@@ -15,7 +15,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
 from boosters_eval.core.terms import named, the
-from boosters_eval.core.text import as_json, clean, clean_lines, count_of, message, terminal_width
+from boosters_eval.core.text import clean, clean_lines, clean_message, count_of, dump_json, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def say(text: str) -> None:
 
 def note(text: str) -> None:
     """Print a line for the user, which is never part of the result."""
-    sys.stderr.write(f"{_fitted(message(text), sys.stderr)}\n")
+    sys.stderr.write(f"{_fitted(clean_message(text), sys.stderr)}\n")
 
 
 def _fitted(text: str, stream: TextIO) -> str:
@@ -53,7 +53,7 @@ def _fitted(text: str, stream: TextIO) -> str:
     return "\n".join(part for line in text.split("\n") for part in wrapped_with_indent(line, width))
 
 
-def console() -> Console:
+def make_console() -> Console:
     """Rich on stdout, as wide as the terminal is, even a dumb one."""
     from rich.console import Console
 
@@ -63,7 +63,7 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:
     """Machine-readable output."""
-    sys.stdout.write(as_json(value))
+    sys.stdout.write(dump_json(value))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
@@ -72,7 +72,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: i
 
     tidy = clean_lines if sys.stdout.isatty() else _one_line
     cells = tuple(tuple(Span(tidy(cell)) for cell in row) for row in rows)
-    print_grid(Grid(tuple(map(clean, columns)), cells, keys=keys), console())
+    print_grid(Grid(tuple(map(clean, columns)), cells, keys=keys), make_console())
     sys.stdout.write("\n")
 
 
@@ -157,7 +157,7 @@ class Terminal(Screen):
 
     def console(self) -> Console:
         """Rich, on standard output."""
-        return console()
+        return make_console()
 
     def annotate(self, commands: Sequence[str], summary: str) -> None:
         """Print GitHub's commands, and append to the summary of its job; if that fails, it is only noted."""
@@ -200,7 +200,7 @@ class SteadyStream(io.TextIOWrapper):
             sys.stderr.write(f"Error: Cannot write to standard output: {error.strerror}.\n")
 
 
-def steady(stream: TextIO) -> SteadyStream:
+def make_steady(stream: TextIO) -> SteadyStream:
     """The same stream, made steady; what cannot be encoded is replaced."""
     assert isinstance(stream, io.TextIOWrapper)  # noqa: S101 (what a program starts with)
     encoding, lines = stream.encoding, stream.line_buffering

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.request import FLAG, PROGRAMS, REQUIRED, options_of
+from boosters_eval.core.request import FLAG, PROGRAMS, REQUIRED, list_options
 from boosters_eval.core.terms import speaking_of, the
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class RequestCommand(click.Command):
 
     def __init__(self, request: type[Request], answer: Answer) -> None:
         self.request = request
-        self.options = options_of(request)
+        self.options = list_options(request)
         super().__init__(
             request.command.split()[-1],
             help=request.help,
@@ -121,7 +121,7 @@ class RequestCommand(click.Command):
         """Read the words, in terms of this command's options."""
         with speaking_of(self.names):
             try:
-                return super().parse_args(ctx, spread(args, self.separators))
+                return super().parse_args(ctx, repeat_options(args, self.separators))
             except click.BadOptionUsage as error:
                 self.refuse_usage(error)
                 raise
@@ -184,7 +184,7 @@ class RequestGroup(click.Group):
             return super().parse_args(ctx, args)
         with speaking_of(self._own.names):
             try:
-                return super().parse_args(ctx, spread(args, self._own.separators))
+                return super().parse_args(ctx, repeat_options(args, self._own.separators))
             except click.BadOptionUsage as error:
                 self._own.refuse_usage(error)
                 raise
@@ -245,7 +245,7 @@ def _option(each: Parameter) -> click.Option:
     flag = each.kind is FLAG
     names = [f"{each.option}/{each.negative}" if each.negative else each.option, *([each.short] if each.short else [])]
     kind: dict[str, Any] = {"is_flag": True} if flag else {"type": _Word(each), "metavar": each.kind.metavar}
-    return click.Option([each.name, *names], help=told(each), multiple=each.several, default=None, **kind)
+    return click.Option([each.name, *names], help=describe_option(each), multiple=each.several, default=None, **kind)
 
 
 def _argument(each: Parameter) -> click.Argument:
@@ -259,14 +259,14 @@ def _argument(each: Parameter) -> click.Argument:
     )
 
 
-def told(each: Parameter) -> str:
+def describe_option(each: Parameter) -> str:
     """The help of an option, with its default unless the sentence says it."""
     must = each.required or each.typed is REQUIRED
     plain = must or each.default in (None, ()) or isinstance(each.default, bool) or "Default" in each.help
     return each.help if plain else f"{each.help} Default: {each.default}."
 
 
-def spread(arguments: list[str], separators: Mapping[str, str | None]) -> list[str]:
+def repeat_options(arguments: list[str], separators: Mapping[str, str | None]) -> list[str]:
     """Turn `-d a b,c` into `-d a -d b -d c`, which every option parser understands."""
     out: list[str] = []
     current: str | None = None

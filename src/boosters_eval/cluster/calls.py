@@ -32,8 +32,8 @@ from boosters_eval.cluster.messages import (
 from boosters_eval.cluster.node import Node
 from boosters_eval.core import __version__
 from boosters_eval.core.files import compute_digest, compute_file_digest
-from boosters_eval.core.machine import MachineInfo, available_cpus
-from boosters_eval.core.modules import at_address
+from boosters_eval.core.machine import MachineInfo, list_cpus
+from boosters_eval.core.modules import load_address
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def introduce(question: str) -> Introduction:
             checks = (*(_check_file(*file) for file in asked.files.items()), *map(_check_lane, asked.lanes))
             faults = [fault for fault in dict.fromkeys(checks) if fault]
             machine = MachineInfo.collect(device=asked.device).model_dump(mode="json")
-            host, cpus = identify_host(), available_cpus()
+            host, cpus = identify_host(), list_cpus()
         except Exception as error:  # noqa: BLE001 (told to the program as text)
             faults = [f"it cannot say what it has: {type(error).__name__}: {error}"]
     return Introduction(
@@ -78,7 +78,7 @@ def _check_lane(wanted: WantedLane) -> str:
     if gone is not None:
         return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
     try:
-        workload = at_address(wanted.workload_address)
+        workload = load_address(wanted.workload_address)
         WORKLOADS.register(wanted.workload, workload, replace=True)
         if wanted.first or wanted.address.get("file"):
             return ""  # the lane itself compares what it has loaded

@@ -33,7 +33,7 @@ from boosters_eval.core.terms import the
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.execute import Executor
 from boosters_eval.engine.lane import RESULT
-from boosters_eval.engine.lanes import identities, longest_timeout
+from boosters_eval.engine.lanes import find_longest_timeout, identify_lanes
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class CellRequests:
             reason = WORKLOADS[work.cell.spec.workload].bound_here(work.cell, work.inputs)
             if reason is not None:
                 raise UnsupportedError(f"{work.cell} cannot run on the nodes of a cluster: {reason}.")
-        wanted = identities(works)
+        wanted = identify_lanes(works)
         self._lanes: dict[Lane, int] = {lane: number for number, lane in enumerate(wanted)}
         self.widest = max((work.cell.spec.n_threads for work in works), default=1)
         self.alone = any(work.cell.spec.alone for work in works)
@@ -72,7 +72,7 @@ class CellRequests:
             version=__version__,
             lanes=tuple(WantedLane.of(lane, identity) for lane, identity in wanted.items()),
             files={file: compute_file_digest(Path(file)) for file in sorted(files)},
-            timeout_s=longest_timeout(works),
+            timeout_s=find_longest_timeout(works),
             device=any(work.cell.spec.uses_device for work in works),
         )
 

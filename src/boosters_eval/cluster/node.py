@@ -35,7 +35,7 @@ from boosters_eval.datasets.fetch import cache_root
 from boosters_eval.engine.cell import Cell, Failure, ImportFailure
 from boosters_eval.engine.execute import Limits, Work
 from boosters_eval.engine.pool import Feed
-from boosters_eval.engine.warm import kept_pool
+from boosters_eval.engine.warm import borrow_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._finish()
         cpus = None if post.cpus is None else list(post.cpus)
         if self._pool is None:
-            self._pool = self._kept.enter_context(kept_pool(post.jobs, cpus, _of_dask()))
+            self._pool = self._kept.enter_context(borrow_pool(post.jobs, cpus, _of_dask()))
         self._pool.resize(post.jobs, cpus)
         self._question, self._post = question, post
         feed = self._feed = Feed()

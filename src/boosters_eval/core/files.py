@@ -67,7 +67,7 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> 
 
 
 @contextlib.contextmanager
-def writing_atomically(path: Path) -> Iterator[IO[str]]:
+def open_atomically(path: Path) -> Iterator[IO[str]]:
     """A file that is written in parts, for what is too large to hold; it appears whole, at the end, or not at all."""
     if _is_device(path):
         with path.open("w", encoding="utf-8") as file:
@@ -175,7 +175,7 @@ def compute_file_digest(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def given_path(path: str | Path) -> Path:
+def check_path(path: str | Path) -> Path:
     """A path that a user passed, or one sentence on what else it is."""
     require("path", path, (str, Path), "a path")
     return Path(path)
@@ -262,10 +262,10 @@ def _refuse_dense(text: str, source: str) -> None:
 def check_format(found: object, source: str, what: str, known: int = FORMAT) -> None:
     """Refuse a file of another format than the one that is known: nothing says what its keys mean there."""
     if isinstance(found, bool) or found != known:
-        raise OtherVersionError(f"{source} is {what} {other_format(found)}.")
+        raise OtherVersionError(f"{source} is {what} {describe_format(found)}.")
 
 
-def other_format(found: object) -> str:
+def describe_format(found: object) -> str:
     """What is wrong with a file of another format, after the noun that says what it is."""
     of = f"of format {found}" if isinstance(found, int) and not isinstance(found, bool) else "of an unknown format"
     return f"{of}, which this version does not read: it was written by another version of boosters-eval"
@@ -277,7 +277,7 @@ def refuse_wide(text: str | bytes, source: str) -> None:
         load_json(text if isinstance(text, str) else text.decode(errors="replace"), source)
 
 
-def home(given: Path | None = None) -> Path:
+def find_home(given: Path | None = None) -> Path:
     """BOOSTERS_EVAL_HOME, or .boosters-eval in the current directory."""
     path = given or Path(os.environ.get("BOOSTERS_EVAL_HOME") or ".boosters-eval")
     if path.exists() and not path.is_dir():
@@ -285,7 +285,7 @@ def home(given: Path | None = None) -> Path:
     return path
 
 
-def given_home(given: str | Path | None) -> Path | None:
+def check_home(given: str | Path | None) -> Path | None:
     """The home that a caller names, as a path."""
     require("home", given, (str, Path, type(None)), "a path")
     return None if given is None else Path(given)

@@ -86,7 +86,7 @@ class Removal(Findings):
         """What stays, although it was to go, is an error."""
         return ExitCode.EXECUTION_ERROR if self.faults else ExitCode.SUCCESS
 
-    def carry_out(self) -> Self:
+    def remove_things(self) -> Self:
         """Remove them; what cannot be removed stays, with the reason."""
         removed, faults = [], []
         for thing in self.things:

@@ -59,7 +59,7 @@ class MachineInfo(Model):
             blas_backend=_blas(load=load_blas),
             build_type=getattr(sys.modules.get("boosters"), "__build_type__", None),
             architecture=platform.machine(),
-            cpus_available=len(available_cpus()),
+            cpus_available=len(list_cpus()),
             gpu=found.names[0] if found.names else None,
             cuda=found.version or None,
         )
@@ -88,7 +88,7 @@ class MachineInfo(Model):
         return compute_digest(json.dumps(stable, sort_keys=True), 16)
 
 
-def available_cpus(root: Path = _ROOT) -> list[int]:
+def list_cpus(root: Path = _ROOT) -> list[int]:
     """The processors this process may use, by affinity and cgroup quota.
 
     One processor of each physical core comes before any of its siblings, so that the first k of the list
@@ -101,21 +101,21 @@ def available_cpus(root: Path = _ROOT) -> list[int]:
         core = _core(cpu, root)
         order.append((seen.get(core, 0), cpu))
         seen[core] = seen.get(core, 0) + 1
-    quota = cpu_quota(root)
+    quota = read_cpu_quota(root)
     count = len(cpus) if quota is None else max(1, min(len(cpus), int(quota)))
     return [cpu for _, cpu in sorted(order)[:count]]
 
 
-def physical_cores(root: Path = _ROOT) -> int:
+def count_cores(root: Path = _ROOT) -> int:
     """How many physical cores this process may use."""
-    cpus = available_cpus(root)
+    cpus = list_cpus(root)
     cores = len({_core(cpu, root) for cpu in cpus})
     if (root / "sys/devices/system/cpu").is_dir():
         return cores
     return min(psutil.cpu_count(logical=False) or cores, len(cpus))
 
 
-def cpu_quota(root: Path = _ROOT) -> float | None:
+def read_cpu_quota(root: Path = _ROOT) -> float | None:
     """The smallest quota of processors that a cgroup (version 2 or 1) sets, or None."""
     return min(_quotas(root), default=None)
 
@@ -133,7 +133,7 @@ def _core(cpu: int, root: Path) -> tuple[str, ...]:
     return found if all(found) else (str(cpu),)
 
 
-def cpu_stats(root: Path = _ROOT) -> dict[str, int]:
+def read_cpu_stats(root: Path = _ROOT) -> dict[str, int]:
     """What the cgroups of this process have counted of their CPU time, such as `nr_throttled`; the largest of each."""
     found: dict[str, int] = {}
     for directory, _ in _groups(root):
@@ -269,18 +269,18 @@ class Disturbance(Model):
 
 def find_disturbances(root: Path = _ROOT, *, wait: Callable[[float], None] = time.sleep) -> tuple[Disturbance, ...]:
     """Look at the machine, for a quarter of a second."""
-    cpus = available_cpus(root)
+    cpus = list_cpus(root)
     return (*_busy(root, cpus, wait), *_load(root, cpus), *_frequency(root, cpus), *_battery(root))
 
 
 def _busy(root: Path, cpus: list[int], wait: Callable[[float], None]) -> Iterator[Disturbance]:
     """Other programs on the CPUs, and a container that is throttled, both seen in a short sample."""
     programs = _programs() if root == _ROOT else {}
-    before, own, throttled = _used(root, cpus), time.process_time(), cpu_stats(root)
+    before, own, throttled = _used(root, cpus), time.process_time(), read_cpu_stats(root)
     start = time.perf_counter()
     wait(_SAMPLE)
     wall = max(_SAMPLE, time.perf_counter() - start)
-    after, again = _used(root, cpus), cpu_stats(root)
+    after, again = _used(root, cpus), read_cpu_stats(root)
     if before is not None and after is not None:
         ticks = os.sysconf("SC_CLK_TCK")
         share = ((after - before) / ticks - (time.process_time() - own)) / (wall * len(cpus))
@@ -295,7 +295,7 @@ def _busy(root: Path, cpus: list[int], wait: Callable[[float], None]) -> Iterato
     if again and again.get("nr_throttled", 0) > throttled.get("nr_throttled", 0):
         yield Disturbance(
             kind="throttling",
-            text=f"this container was throttled to its quota of {cpu_quota(root) or 0:g} CPUs",
+            text=f"this container was throttled to its quota of {read_cpu_quota(root) or 0:g} CPUs",
             remedy="give it a larger quota ('docker run --cpus'), or stop its other programs",
         )
 

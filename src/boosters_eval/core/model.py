@@ -71,7 +71,7 @@ class Model(FileModel):
         try:
             super().__init__(**_named(type(self), positional, data))
         except ValidationError as error:
-            raise explained(type(self), error) from None
+            raise explain_error(type(self), error) from None
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
@@ -79,7 +79,7 @@ class Model(FileModel):
         try:
             return super().model_validate(obj, **options)
         except ValidationError as error:
-            raise explained(cls, error) from None
+            raise explain_error(cls, error) from None
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
@@ -87,7 +87,7 @@ class Model(FileModel):
         try:
             return super().model_validate_json(json_data, **options)
         except ValidationError as error:
-            raise explained(cls, error) from None
+            raise explain_error(cls, error) from None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -96,7 +96,7 @@ class Model(FileModel):
         try:
             return handler(data)
         except ValidationError as error:
-            raise explained(cls, error) from None
+            raise explain_error(cls, error) from None
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed, validated again; a field that was left at its default stays so."""
@@ -120,13 +120,13 @@ def _named(model: type[BaseModel], positional: tuple[Any, ...], data: dict[str, 
     return {**given, **data}
 
 
-def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:
+def explain_error(model: type[BaseModel], error: ValidationError) -> ConfigError:
     """The user's one sentence: what a validator of our own said, or what is wrong with the first offending field."""
-    cause = first_error(error).get("ctx", {}).get("error")
-    return cause if isinstance(cause, ConfigError) else ConfigError(sentence(model, error))
+    cause = find_first_error(error).get("ctx", {}).get("error")
+    return cause if isinstance(cause, ConfigError) else ConfigError(describe_error(model, error))
 
 
-def first_error(error: ValidationError) -> ErrorDetails:
+def find_first_error(error: ValidationError) -> ErrorDetails:
     """The first mistake; if that is a missing field, then the one unknown field that is like it, if there is one."""
     errors = error.errors(include_url=False)
     if errors[0]["type"] != "missing":
@@ -136,9 +136,9 @@ def first_error(error: ValidationError) -> ErrorDetails:
     return unknown[0] if alike else errors[0]
 
 
-def sentence(model: type[BaseModel], error: ValidationError) -> str:
+def describe_error(model: type[BaseModel], error: ValidationError) -> str:
     """What is wrong with the first offending field, in the project's one form."""
-    first = first_error(error)
+    first = find_first_error(error)
     name = ".".join(str(part) for part in first["loc"]) or model.__name__
     if first["type"] == "extra_forbidden":
         return f"{model.__name__} has no parameter '{name}'.{suggest(name, model.model_fields)}"

@@ -92,7 +92,7 @@ def address_of(item: type | FunctionType, kind: str) -> dict[str, Any]:
     return {"module": module, "name": item.__qualname__, "file": file}
 
 
-def at_address(address: Mapping[str, Any]) -> Any:
+def load_address(address: Mapping[str, Any]) -> Any:
     """What `address_of` described."""
     file = address["file"]
     found: Any = importlib.import_module(address["module"]) if file is None else load_file(Path(file))

@@ -332,7 +332,7 @@ class InHome(Declared):
     home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
 
 
-def options_of(request: type[Declared]) -> list[Parameter]:
+def list_options(request: type[Declared]) -> list[Parameter]:
     """What a command line can give, panel by panel; what has none comes first."""
     found = [each for each in request.parameters.values() if each.door != "python"]
     panels = list(dict.fromkeys(each.panel for each in found))

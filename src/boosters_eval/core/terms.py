@@ -59,7 +59,7 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", def
 
 
 @contextmanager
-def listening(listener: Callable[[str], None] | None) -> Iterator[None]:
+def listen(listener: Callable[[str], None] | None) -> Iterator[None]:
     """Let the listener hear what is said meanwhile. A sentence that ends in dots is of work that goes on."""
     token = _listener.set(listener)
     try:

@@ -35,7 +35,7 @@ def clean_lines(text: str) -> str:
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
 
 
-def message(text: str) -> str:
+def clean_message(text: str) -> str:
     """Clean text of one line for an error or a note; the middle of a very long one is left out."""
     line = clean(" ".join(text.splitlines()))
     if len(line) <= MAX_MESSAGE:
@@ -62,7 +62,7 @@ def join_words(words: Iterable[str], conjunction: str = "and", *, most: int | No
     return f" {conjunction} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def sized(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes in the largest unit that it reaches."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
@@ -70,22 +70,22 @@ def sized(count: int) -> str:
     return f"{count} B"
 
 
-def with_article(noun: str) -> str:
+def add_article(noun: str) -> str:
     """A noun with its article: "a parity run", "an importances run"."""
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
-def in_sentence(label: str) -> str:
+def lower_initial(label: str) -> str:
     """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" stays."""
     return label if label.isupper() or not label[:2].istitle() else label[0].lower() + label[1:]
 
 
-def encodable(text: str) -> str:
+def make_encodable(text: str) -> str:
     """Text that can be encoded: a lone surrogate, from a file name say, cannot."""
     return text.encode(errors="replace").decode()
 
 
-def csv_cell(value: Any) -> Any:
+def clean_csv_cell(value: Any) -> Any:
     """A cell of a CSV file. A spreadsheet would take text that begins like a formula for one; numbers stay numbers."""
     if not isinstance(value, str):
         return value
@@ -93,7 +93,7 @@ def csv_cell(value: Any) -> Any:
     return f"'{text}" if text.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
-def as_json(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Plain data as a program reads it; what a terminal would obey is escaped."""
     return json.dumps(value, indent=2) + "\n"
 

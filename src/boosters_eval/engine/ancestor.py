@@ -24,12 +24,12 @@ from boosters_eval.engine.limits import pin_to
 from boosters_eval.engine.processes import (
     adopt_orphans,
     die_with_parent,
+    has_loaded,
     kill_orphans,
-    met,
+    make_command,
     prefer,
     receive,
     wake_on_exit,
-    worker_command,
 )
 
 _GRACE = 1.0  # seconds that lanes get to exit on their own
@@ -76,7 +76,7 @@ def _serve(setup: dict[str, Any], files: list[int]) -> NoReturn:
 
 def _start_afresh(setup: dict[str, Any], files: list[int]) -> NoReturn:
     """In the fork: be a lane in an interpreter that has loaded nothing yet."""
-    command, file = worker_command({**setup, "files": files})
+    command, file = make_command({**setup, "files": files})
     for number in (*files, file.fileno()):
         os.set_inheritable(number, True)
     os.dup2(files[1], 2)  # where the lane's errors go
@@ -136,7 +136,7 @@ class _Ancestor:
         self._channel.close()
         os.close(self._wake)
         os.environ.update(setup["environment"])
-        if setup["isolated"] or met(setup["first"]):
+        if setup["isolated"] or has_loaded(setup["first"]):
             _start_afresh(setup, files)
         _serve(setup, files)
 

@@ -98,7 +98,7 @@ class Cell(NamedTuple):
     @property
     def key(self) -> str:
         """The cell's name within its plan."""
-        return cell_key(self.spec.name, self.target.name, *self.repeat)
+        return make_key(self.spec.name, self.target.name, *self.repeat)
 
     @property
     def lane(self) -> Lane:
@@ -109,7 +109,7 @@ class Cell(NamedTuple):
         return f"{self.spec.name} {self.target} {self.repeat}"
 
 
-def cell_key(spec: str, target: str, seed: int, fold: int | None) -> str:
+def make_key(spec: str, target: str, seed: int, fold: int | None) -> str:
     """A cell's name within its plan, the same in plan, journal and results."""
     return f"{spec}|{target}|{seed}" if fold is None else f"{spec}|{target}|{seed}|{fold}"
 
@@ -189,7 +189,7 @@ class CellRecord(FileModel):
     @property
     def key(self) -> str:
         """The key of its cell."""
-        return cell_key(self.spec, self.target, self.seed, self.fold)
+        return make_key(self.spec, self.target, self.seed, self.fold)
 
 
 class CellOutcome(CellRecord, Outcome):

@@ -40,7 +40,7 @@ class CpuUse(NamedTuple):
     cpus: int
 
 
-def cpu_use() -> CpuUse | None:
+def read_cpu_use() -> CpuUse | None:
     """The use so far, time stolen from a virtual machine included; None where the kernel does not tell."""
     try:
         cpus = os.sched_getaffinity(0)
@@ -54,7 +54,7 @@ def cpu_use() -> CpuUse | None:
     return CpuUse(time.perf_counter(), time.process_time(), used / os.sysconf("SC_CLK_TCK"), len(cpus))
 
 
-def thread_times() -> dict[str, tuple[int, int]]:
+def read_thread_times() -> dict[str, tuple[int, int]]:
     """How long each thread of this process has run, and waited for a CPU, in nanoseconds; empty if unknown."""
     times: dict[str, tuple[int, int]] = {}
     with contextlib.suppress(OSError, ValueError):
@@ -65,7 +65,7 @@ def thread_times() -> dict[str, tuple[int, int]]:
     return times
 
 
-def waited_between(before: Times, after: Times) -> float:
+def measure_waiting(before: Times, after: Times) -> float:
     """The seconds in which the busiest thread waited for a CPU.
 
     The others do not count: a helper that waits for a CPU only to go to sleep again delays nothing.
@@ -77,7 +77,7 @@ def waited_between(before: Times, after: Times) -> float:
     return max(grown, default=(0, 0))[1] / 1e9
 
 
-def taken(before: CpuUse | None, after: CpuUse | None, samples: Sequence[Sample] = ()) -> float | None:
+def measure_taken(before: CpuUse | None, after: CpuUse | None, samples: Sequence[Sample] = ()) -> float | None:
     """The share of its CPUs that other programs took from this process in between.
 
     That is what they used or, if it is more, the share of the samples in which the process waited for a CPU: the use is
@@ -116,8 +116,8 @@ class Clock:
 
     wall: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.process_time
-    use: Callable[[], CpuUse | None] = cpu_use
-    threads: Callable[[], Times] = thread_times
+    use: Callable[[], CpuUse | None] = read_cpu_use
+    threads: Callable[[], Times] = read_thread_times
 
     def time(self, work: Callable[[], Any], *, runs: int = 1) -> Timed:
         """Time a piece of work. Garbage is collected before each call, and not again until the clock has stopped."""
@@ -130,7 +130,7 @@ class Clock:
                 threads, cpu, wall = self.threads(), self.cpu(), self.wall()
                 returned = work()
                 wall, cpu = self.wall() - wall, self.cpu() - cpu
-                samples.append(Sample(wall, cpu, waited_between(threads, self.threads())))
+                samples.append(Sample(wall, cpu, measure_waiting(threads, self.threads())))
             finally:
                 gc.enable()
             if run == 0:
@@ -221,12 +221,12 @@ class FixedTiming:
         return median(samples_ns)
 
 
-def fixed(run: Callable[[int], int], count: int) -> FixedTiming:
+def time_fixed(run: Callable[[int], int], count: int) -> FixedTiming:
     """Repeat a run as often as is asked for."""
     return FixedTiming(tuple(run(0) for _ in range(count)))
 
 
-def adaptive_v1(run: Callable[[int], int], *, max_runs: int = 40, budget_ns: int | None = None) -> AdaptiveTiming:
+def time_adaptively(run: Callable[[int], int], *, max_runs: int = 40, budget_ns: int | None = None) -> AdaptiveTiming:
     """Repeat a run as often as its second time allows.
 
     `run` receives what is added to the base seed of its data, and returns how long it took. The first two runs use

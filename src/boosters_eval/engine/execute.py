@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
 from boosters_eval.core.files import scratch_folder
-from boosters_eval.core.machine import MachineInfo, available_cpus, physical_cores
+from boosters_eval.core.machine import MachineInfo, count_cores, list_cpus
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.facts import RunFacts
@@ -99,19 +99,19 @@ class Mode(Enum):
     RERUN_FAILED = "rerun-failed"
 
 
-def no_inputs(cell: Cell, scratch: Path) -> Mapping[str, str]:  # noqa: ARG001 (the signature of a locator)
+def locate_nothing(cell: Cell, scratch: Path) -> Mapping[str, str]:  # noqa: ARG001 (the signature of a locator)
     """The locator for cells that need nothing but their spec."""
     return {}
 
 
-def jobs_for(plan: Plan, wish: int | None = None) -> int:
+def choose_jobs(plan: Plan, wish: int | None = None) -> int:
     """How many cells run at a time: as requested, or as many as the cores allow; one if cells must run alone."""
     if any(spec.alone for spec in plan.specs):
         return 1
     if wish is not None:
         return max(1, min(wish, len(plan.cells)))
     widest = max((spec.n_threads for spec in plan.specs), default=1)
-    cores = min(physical_cores(), len(available_cpus()))
+    cores = min(count_cores(), len(list_cpus()))
     return max(1, min(cores // widest, len(plan.cells)))
 
 
@@ -119,7 +119,7 @@ def execute(
     plan: Plan,
     executor: Executor,
     *,
-    locate: Locator = no_inputs,
+    locate: Locator = locate_nothing,
     mode: Mode = Mode.NEW,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     home: Path | None = None,
@@ -155,13 +155,13 @@ def execute(
         if not journal.found.begin:
             folder.keep_plan(plan, attempt)
         if not journal.found.sealed:
-            record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
+            record = RunFacts.collect(plan, jobs=choose_jobs(plan, executor.jobs), **_told(executor), **(facts or {}))
             _record(record, origin, folder, attempt, journal, len(plan.refs))
             here = _elsewhere(record, folder.facts(attempt))
         outcomes = journal.found.outcomes
         failed = _failed(*folder.outcomes_before(attempt), earlier, outcomes)
         _take_over(plan, earlier, machines or {}, journal)
-        todo = cells_to_run(plan, outcomes, mode, given)
+        todo = choose_cells(plan, outcomes, mode, given)
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
         with scratch_folder() as scratch:
@@ -284,7 +284,7 @@ def _take_over(
             journal.found.outcomes[cell.key] = outcome
 
 
-def cells_to_run(
+def choose_cells(
     plan: Plan,
     outcomes: Mapping[str, Outcome | Failure],
     mode: Mode,

@@ -65,7 +65,7 @@ class RunFacts(FileModel):
         return tuple(dict.fromkeys(item for session in sessions for item in session.disturbances))
 
     @property
-    def known_as(self) -> str:
+    def display_name(self) -> str:
         """The run's name: that of the last session that gave it one."""
         return next((session.name for session in reversed(self.resumed) if session.name), self.name)
 
@@ -75,7 +75,7 @@ class RunFacts(FileModel):
         machine = MachineInfo.collect(device=any(spec.uses_device for spec in plan.specs))
         commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
         return cls(
-            started_at=now(),
+            started_at=format_now(),
             boosters_eval=__version__,
             python=platform.python_version(),
             git_sha=commit,
@@ -111,7 +111,7 @@ class RunFacts(FileModel):
         return {**self.model_dump(mode="json"), "audits": self.audits}
 
 
-def now() -> str:
+def format_now() -> str:
     """The time as runs record it; two of them can be compared as text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 

@@ -23,7 +23,7 @@ from boosters_eval.core.files import (
     MAX_RESULTS,
     check_format,
     compute_digest,
-    home,
+    find_home,
     load_json,
     read_text,
     refuse_wide,
@@ -33,7 +33,7 @@ from boosters_eval.core.terms import given
 from boosters_eval.engine import summaries
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.journal import Journal, Reading, no_collection, read
+from boosters_eval.engine.journal import Journal, Reading, pause_collection, read_journal
 from boosters_eval.engine.plan import Plan
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class RunFolder:
     @classmethod
     def of(cls, plan: Plan, where: Path | None = None) -> Self:
         """The folder of a plan, created if it does not exist."""
-        folder = cls(home(where) / "runs" / plan.run_id)
+        folder = cls(find_home(where) / "runs" / plan.run_id)
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -207,7 +207,7 @@ class RunFolder:
         ended = (n for n in reversed(known) if not self.journal_path(n).exists() or self._is_sealed(n))
         number = next(ended, known[-1])
         for later in known[known.index(number) + 1 :]:
-            self._refuse_damage(self.journal_path(later), read(self.journal_path(later)))
+            self._refuse_damage(self.journal_path(later), read_journal(self.journal_path(later)))
         if number != known[-1]:
             message = (
                 f"Attempt {known[-1]} of run {self.run_id} is unfinished, so attempt {number}, the latest finished one,"
@@ -218,7 +218,7 @@ class RunFolder:
 
     def _is_sealed(self, attempt: int) -> bool:
         try:
-            return summaries.sealed_outcomes(self.journal_path(attempt)) is not None
+            return summaries.count_sealed(self.journal_path(attempt)) is not None
         except OSError as error:
             raise RunError(f"Cannot read {self.journal_path(attempt)}: {error.strerror}.") from None
 
@@ -236,15 +236,15 @@ class RunFolder:
             raise RunError(f"Run {self.run_id} has no journal.")
         number = known[-1] if attempt is None else attempt
         path = self.journal_path(number)
-        with no_collection():
+        with pause_collection():
             plan, beside = self.plan(number), self.plan_path(number).name
-            reading = read(path)
+            reading = read_journal(path)
             self._refuse_damage(path, reading)
             if not reading.begin:
                 raise RunError(f"Attempt {number} of run {self.run_id} has not begun: run it again.")
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
                 raise RunError(f"{path} and {beside} are not of run {self.run_id}. See 'boosters-eval verify'.")
-            fault = journal_fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
+            fault = find_journal_fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
             if fault:
                 raise RunError(f"{path} and {beside} do not belong together: {fault}.")
             run = self.run(plan, number, reading)
@@ -262,7 +262,7 @@ class RunFolder:
 
         All of them, because one that was interrupted says nothing of the cells that it did not reach.
         """
-        return [read(self.journal_path(number)).outcomes for number in self.attempts() if number < attempt]
+        return [read_journal(self.journal_path(number)).outcomes for number in self.attempts() if number < attempt]
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""
@@ -308,7 +308,7 @@ class RunFolder:
 
 def read_to_continue(path: Path) -> Reading:
     """The journal of an attempt that is to be continued, which a damaged one cannot be."""
-    reading = read(path)
+    reading = read_journal(path)
     if reading.damage:
         raise RunError(f"{path} is damaged: {reading.damage}. It was not changed; start a new attempt.")
     return reading
@@ -330,7 +330,7 @@ def _numbered(name: str, attempt: int, suffix: str) -> str:
     return f"{name}.{suffix}" if attempt == 1 else f"{name}-{attempt}.{suffix}"
 
 
-def journal_fault(reading: Reading, keys: set[str], run_id: str, *, finished: bool = True) -> str:
+def find_journal_fault(reading: Reading, keys: set[str], run_id: str, *, finished: bool = True) -> str:
     """What is wrong with a journal; that cells are missing is wrong only where it should be finished."""
     missing = len(keys - reading.outcomes.keys())
     foreign = reading.outcomes.keys() - keys

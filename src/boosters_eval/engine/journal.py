@@ -13,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
-from boosters_eval.core.files import FORMAT, MAX_TEXT, check_regular, other_format, refuse_wide
+from boosters_eval.core.files import FORMAT, MAX_TEXT, check_regular, describe_format, refuse_wide
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import given
 from boosters_eval.engine.cell import Common, Failure
-from boosters_eval.engine.plain import LINE, START, line_digest
+from boosters_eval.engine.plain import LINE, START, digest_line
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -59,23 +59,23 @@ class Reading:
         """An outcome of a workload, whose type is looked up once per journal."""
         found = self.parsers.get(workload)
         if found is None:
-            found = self.parsers[workload] = type_of(workload).__pydantic_validator__.validate_json
+            found = self.parsers[workload] = find_outcome_type(workload).__pydantic_validator__.validate_json
         return found(content)
 
 
-def type_of(workload: bytes | None) -> type[Outcome]:
+def find_outcome_type(workload: bytes | None) -> type[Outcome]:
     """The outcome type of a workload."""
     if workload is None:
         raise ConfigError("it names no workload")
     return WORKLOADS[workload.decode()].outcome_type
 
 
-def read(path: Path) -> Reading:
+def read_journal(path: Path) -> Reading:
     """Read a journal and check its chain. An incomplete last line is ignored; any other fault is damage."""
     reading = Reading()
     try:
         check_regular(path)
-        with path.open("rb", buffering=_AHEAD) as file, no_collection():
+        with path.open("rb", buffering=_AHEAD) as file, pause_collection():
             for number, line in enumerate(iter(partial(file.readline, MAX_TEXT), b""), 1):
                 if not line.endswith(b"\n"):
                     reading.cut = len(line) < MAX_TEXT
@@ -99,7 +99,7 @@ def read(path: Path) -> Reading:
 
 
 @contextlib.contextmanager
-def no_collection() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Pause the garbage collector: nothing read here is garbage, and collecting would double the time."""
     collecting = gc.isenabled()
     gc.disable()
@@ -113,7 +113,7 @@ def no_collection() -> Iterator[None]:
 def _is_followed(line: bytes, following: bytes) -> bool:
     """Whether the chain holds from a line to the next one, or ends with it."""
     match = LINE.fullmatch(following)
-    return not following or (match is not None and match[1].decode() == line_digest(line))
+    return not following or (match is not None and match[1].decode() == digest_line(line))
 
 
 def _take(line: bytes, reading: Reading) -> str | None:
@@ -141,7 +141,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
         return f"cannot be read: {str(error).rstrip('.')}"
     except (ValidationError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return "has content that cannot be read"
-    reading.last = line_digest(line)
+    reading.last = digest_line(line)
     return None
 
 
@@ -151,7 +151,7 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
         reading.begin = _object(content)
         version = reading.begin.get("schema_version")
         if version != FORMAT:
-            return f"begins a journal {other_format(version)}"
+            return f"begins a journal {describe_format(version)}"
         told = reading.begin.pop("machines", {}).items()
         reading.machines = {digest: MachineInfo.of_record({**machine, "digest": digest}) for digest, machine in told}
     elif kind == b"end":
@@ -159,8 +159,8 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
         if _object(content) != {"outcomes": len(reading.outcomes)}:
             return "does not count the outcomes before it"
     elif kind == b"common":
-        common_type = type_of(workload).common_type or Common
-        reading.common[line_digest(content)[:16]] = common_type.model_validate_json(content)
+        common_type = find_outcome_type(workload).common_type or Common
+        reading.common[digest_line(content)[:16]] = common_type.model_validate_json(content)
     else:
         reading.keep(Failure.model_validate_json(content))
     return None
@@ -192,7 +192,7 @@ class Journal:
             return
         common = outcome.common_type.of(outcome)
         text = common.model_dump_json()
-        name = line_digest(text.encode())[:16]
+        name = digest_line(text.encode())[:16]
         if name not in self.found.common:
             self._write("common", text, workload=workload)
             self.found.common[name] = common
@@ -231,7 +231,7 @@ class Journal:
                 f" {given('resume')}."
             ) from None
         self._check_there()
-        self.found.last = line_digest(line)
+        self.found.last = digest_line(line)
 
     def _check_there(self) -> None:
         """A file that was deleted can be written to as if nothing had happened, and is gone in the end."""

@@ -18,20 +18,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from boosters_eval.core.modules import at_address
+from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
-from boosters_eval.core.text import encodable
+from boosters_eval.core.text import make_encodable
 from boosters_eval.engine.cell import Cell, Failure, Lane, Target
 from boosters_eval.engine.limits import ThreadWatch, limit_memory, pin_to
 from boosters_eval.engine.processes import (
     Lines,
     adopt_orphans,
+    check_folders,
     die_with_parent,
     kill_group,
     kill_orphans,
-    require,
+    make_command,
     wake_on_exit,
-    worker_command,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class _Phases:
         self.now = "start"
 
     def __call__(self, phase: str) -> None:
-        self.now = " ".join(encodable(phase).split())  # a line break would end the message, and begin another
+        self.now = " ".join(make_encodable(phase).split())  # a line break would end the message, and begin another
         _write(self._pipe, f"phase {self.now}\n")
 
 
@@ -92,8 +92,8 @@ def _answer(
             cell,
             phase=phases.now,
             error_type=type(error).__name__,
-            error_message=what + message_of(error),
-            traceback=encodable(traceback.format_exc()[-_TRACEBACK:]),
+            error_message=what + get_message(error),
+            traceback=make_encodable(traceback.format_exc()[-_TRACEBACK:]),
         )
         return f"{FAILURE} {failure.model_dump_json()}\n"
     return f"{RESULT} {text}\n"
@@ -105,10 +105,10 @@ def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
         raise TypeError(f"The workload '{workload.name}' must return the {wanted.__name__} of {cell.key}.")
 
 
-def message_of(error: BaseException) -> str:
+def get_message(error: BaseException) -> str:
     """The text of an exception, which may fail to produce one."""
     try:
-        return encodable(str(error)[:_MESSAGE])
+        return make_encodable(str(error)[:_MESSAGE])
     except Exception:  # noqa: BLE001 (see above)
         return "(no message)"
 
@@ -149,14 +149,14 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
     start = time.perf_counter()
     loaded = None
     try:
-        workload: type[Workload] = at_address(setup["workload"])
+        workload: type[Workload] = load_address(setup["workload"])
         if setup["start_method"] == "fork":
             loaded = _load(workload, setup)
     except BaseException as error:  # noqa: BLE001 (an import may fail in any way; each of its cells reports why)
         event: dict[str, Any] = {
             "failed": type(error).__name__,
-            "message": message_of(error),
-            "traceback": encodable(traceback.format_exc()[-TAIL:]),
+            "message": get_message(error),
+            "traceback": make_encodable(traceback.format_exc()[-TAIL:]),
         }
     else:
         event = {"ready": time.perf_counter() - start, **({"files": _loaded_files()} if setup["tell_files"] else {})}
@@ -167,7 +167,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
 
 
 def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
-    require(setup["first"])
+    check_folders(setup["first"])
     name, target, n_threads, preload = setup["lane"]
     lane = Lane(name, Target.model_validate(target), n_threads, tuple(preload))
     loaded = workload.load(lane, setup["address"])
@@ -182,10 +182,10 @@ def _loaded_files() -> dict[str, tuple[int, int]]:
     paths = {
         path for module in list(sys.modules.values()) if isinstance(path := getattr(module, "__file__", None), str)
     }
-    return {path: stamp for path in paths | mapped_code() if (stamp := stamp_of(path)) is not None}
+    return {path: stamp for path in paths | find_mapped_code() if (stamp := stamp_file(path)) is not None}
 
 
-def mapped_code() -> set[str]:
+def find_mapped_code() -> set[str]:
     """The files whose machine code is in this process; none where the system does not tell."""
     try:
         lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -195,7 +195,7 @@ def mapped_code() -> set[str]:
     return {field[5] for field in fields if len(field) > 5 and "x" in field[1] and field[5].startswith("/")}
 
 
-def stamp_of(path: str) -> tuple[int, int] | None:
+def stamp_file(path: str) -> tuple[int, int] | None:
     """What changes with a file's content: when it was written, and its size; None if it is not there."""
     try:
         found = os.stat(path)  # noqa: PTH116 (thousands of files, and a Path costs more than the call)
@@ -206,7 +206,7 @@ def stamp_of(path: str) -> tuple[int, int] | None:
 
 def run_spawned(setup: dict[str, Any]) -> NoReturn:
     """Where forking is not safe: run one cell in a process of its own, which loads everything itself."""
-    workload: type[Workload] = at_address(setup["workload"])
+    workload: type[Workload] = load_address(setup["workload"])
     os.set_inheritable(setup["pipe"], False)  # not for programs that the cell starts
     run_child(workload, lambda: _load(workload, setup), setup["request"], setup["pipe"], os.dup(2))
 
@@ -232,14 +232,14 @@ class _Capture:
 
     def tail(self) -> bytes:
         """The end of all that was printed."""
-        return (self._before + tail_of(self._file))[-TAIL:]
+        return (self._before + read_tail(self._file))[-TAIL:]
 
     def close(self) -> None:
         """Close the file, which has no name and is gone then."""
         self._file.close()
 
 
-def tail_of(file: IO[bytes]) -> bytes:
+def read_tail(file: IO[bytes]) -> bytes:
     """The end of a file, without reading the rest."""
     size = os.fstat(file.fileno()).st_size
     return os.pread(file.fileno(), TAIL, max(0, size - TAIL))
@@ -362,7 +362,7 @@ class _Server:
             child.capture.close()
 
     def _spawn(self, request: dict[str, Any], writer: int, capture: _Capture) -> int:
-        command, file = worker_command({**self._setup, "parent": os.getpid(), "request": request, "pipe": writer})
+        command, file = make_command({**self._setup, "parent": os.getpid(), "request": request, "pipe": writer})
         output = [(os.POSIX_SPAWN_DUP2, capture.fileno(), number) for number in (1, 2)]
         with file:
             for number in (writer, file.fileno()):

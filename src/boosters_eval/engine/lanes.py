@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from boosters_eval.core.machine import available_cpus
+from boosters_eval.core.machine import list_cpus
 from boosters_eval.core.modules import address_of
-from boosters_eval.engine.lane import stamp_of, tail_of
+from boosters_eval.engine.lane import read_tail, stamp_file
 from boosters_eval.engine.limits import make_environment
-from boosters_eval.engine.processes import IN_WORKER, ImportPath, Lines, kill_marked, provided, send, worker_command
+from boosters_eval.engine.processes import IN_WORKER, ImportPath, Lines, kill_marked, list_provided, make_command, send
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class AncestorProcess:
         inherited = {name: value for name, value in os.environ.items() if name not in unset}
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
-        setup = {**ImportPath().setup(), "cpus": available_cpus(), "channel": theirs.fileno()}
-        command, file = worker_command(setup)
+        setup = {**ImportPath().setup(), "cpus": list_cpus(), "channel": theirs.fileno()}
+        command, file = make_command(setup)
         mark = secrets.token_hex(8)
         with theirs, file:
             process = subprocess.Popen(  # noqa: S603 (ourselves)
@@ -130,7 +130,7 @@ class LaneProcess:
             **identity.path.setup(),  # the program's own may have grown since the ancestor started
             **how,
             "number": number,
-            "cpus": available_cpus(),
+            "cpus": list_cpus(),
             "workload": identity.workload,
             "lane": (lane.workload, lane.target.model_dump(mode="json"), lane.n_threads, lane.preload),
             "address": {**identity.address, "build": identity.build.model_dump(mode="json")},
@@ -150,7 +150,7 @@ class LaneProcess:
         self.stderr.close()
 
 
-def received(channel: socket.socket) -> bytes | None:
+def receive_some(channel: socket.socket) -> bytes | None:
     """What has arrived: empty when the other side has closed, None when there is nothing or the channel is closed."""
     if channel.fileno() < 0:
         return None
@@ -162,14 +162,14 @@ def received(channel: socket.socket) -> bytes | None:
         return b""
 
 
-def readable(channel: socket.socket) -> bool:
+def is_readable(channel: socket.socket) -> bool:
     """Whether something has arrived; a process that the lane started may keep the other end open."""
     return channel.fileno() >= 0 and bool(select.select([channel], [], [], 0)[0])
 
 
-def stderr_tail(file: IO[bytes]) -> str:
+def read_stderr(file: IO[bytes]) -> str:
     """The end of what a process has printed."""
-    return tail_of(file).decode(errors="replace")
+    return read_tail(file).decode(errors="replace")
 
 
 _SHORTEST_IMPORT = 60.0  # seconds that an import may always take, however short the timeout of a cell is
@@ -203,7 +203,7 @@ class Lanes:
         self._identities = dict(wanted)
         self._forget_outdated()
         self._timeout = timeout_s
-        self._shared = shared_imports(self._identities) if self._method == "fork" else {}
+        self._shared = find_shared_imports(self._identities) if self._method == "fork" else {}
         # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
         return deque(sorted(self._identities, key=lambda lane: len(self._shared.get(lane, ()))))
 
@@ -353,7 +353,7 @@ class Lanes:
         self._selector.close()
 
 
-def identities(works: Iterable[Work]) -> dict[Lane, Identity]:
+def identify_lanes(works: Iterable[Work]) -> dict[Lane, Identity]:
     """What the lane of each work must have loaded."""
     found: dict[Lane, Identity] = {}
     for work in works:
@@ -371,15 +371,15 @@ def identities(works: Iterable[Work]) -> dict[Lane, Identity]:
     return found
 
 
-def longest_timeout(works: Iterable[Work]) -> float | None:
+def find_longest_timeout(works: Iterable[Work]) -> float | None:
     """The longest that a cell may take, if there is a limit."""
     return max((work.limits.timeout_s for work in works if work.limits.timeout_s), default=None)
 
 
-def shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
+def find_shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
     """For each lane, the modules that another lane imports as well, from the same place."""
     together = {lane: identity for lane, identity in lanes.items() if not identity.path.isolated}
-    own = {name for identity in together.values() for name in provided(identity.path.first)}
+    own = {name for identity in together.values() for name in list_provided(identity.path.first)}
     wanted = {
         lane: [name for name in identity.imports if name.partition(".")[0] not in own]
         for lane, identity in together.items()
@@ -393,4 +393,4 @@ def _any_changed(processes: Iterable[LaneProcess]) -> bool:
     loaded: dict[str, tuple[int, int]] = {}
     for process in processes:
         loaded |= process.files
-    return any(stamp_of(path) != stamp for path, stamp in loaded.items())
+    return any(stamp_file(path) != stamp for path, stamp in loaded.items())

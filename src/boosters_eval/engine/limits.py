@@ -11,7 +11,7 @@ import sys
 from collections import Counter, deque
 from pathlib import Path
 
-from boosters_eval.core.machine import available_cpus
+from boosters_eval.core.machine import list_cpus
 
 # Read by OpenMP, BLAS and rayon when they are loaded, so they must be set before the worker starts.
 _VARIABLES = (
@@ -38,13 +38,13 @@ def make_environment(n_threads: int) -> dict[str, str]:
 
 def resolve_threads(wish: int) -> int:
     """The number of threads that this process may actually use; -1 requests all of them."""
-    usable = len(available_cpus())
+    usable = len(list_cpus())
     return usable if wish == -1 else min(wish, usable)
 
 
 def assign_cpus(jobs: int, n_threads: int, cpus: list[int] | None = None) -> list[list[int]]:
     """The CPUs of each slot in which a cell may run; slots share CPUs only when there are too few."""
-    cpus = cpus or available_cpus()
+    cpus = cpus or list_cpus()
     if jobs * n_threads > len(cpus):
         return [cpus] * jobs
     return [cpus[i * n_threads : (i + 1) * n_threads] for i in range(jobs)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
-from boosters_eval.core.text import clean, message
+from boosters_eval.core.text import clean, clean_message
 from boosters_eval.engine.cell import Failure
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ OBSERVERS: Registry[type[Observer]] = Registry("observer", group="boosters_eval.
 
 
 @contextlib.contextmanager
-def watching(
+def watch(
     given: Iterable[Observer | str],
     settings: ObserverSettings = ObserverSettings(),  # noqa: B008 (frozen)
 ) -> Iterator[Observers]:
@@ -193,7 +193,7 @@ class _Phases:
             if phase not in ("start", "done")
         ]
         done = "failed" if isinstance(event.outcome, Failure) else event.outcome.summary()
-        return message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
+        return clean_message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ class ProgressBar(Observer):
         failed, left = self._tally.failed, self._tally.left()
         return {
             "failed": f"{failed} failed" if failed else "",
-            "left": "" if left is None else f"left {duration(left)}",
+            "left": "" if left is None else f"left {format_duration(left)}",
         }
 
     def phase(self, event: PhaseStarted) -> None:
@@ -347,7 +347,9 @@ class ProgressBar(Observer):
             return
         self._tally.end(event)
         if isinstance(event.outcome, Failure):
-            self._bar.console.print(failure_line(event.cell, event.outcome), markup=False, highlight=False, style="red")
+            self._bar.console.print(
+                describe_failure(event.cell, event.outcome), markup=False, highlight=False, style="red"
+            )
         if self._phases is not None:
             self._bar.console.print(self._phases.line(event), markup=False, highlight=False, soft_wrap=True)
         self._bar.update(self._task, completed=self._tally.done, total=self._tally.total, **self._fields())
@@ -384,7 +386,7 @@ class PlainLines(Observer):
         kept = f", {event.kept} kept" if event.kept else ""
         cells = "1 cell" if event.todo == 1 else f"{event.todo} cells"
         left = self._tally.left() if event.todo else None
-        about = "" if left is None else f", about {duration(left)}"
+        about = "" if left is None else f", about {format_duration(left)}"
         self._print(f"run {event.plan.run_id}: {cells} to do{kept}{about}")
 
     def phase(self, event: PhaseStarted) -> None:
@@ -398,29 +400,29 @@ class PlainLines(Observer):
         tally = self._tally
         tally.end(event)
         if isinstance(event.outcome, Failure):
-            self._print(failure_line(event.cell, event.outcome))
+            self._print(describe_failure(event.cell, event.outcome))
         if self._phases is not None:
             self._print(self._phases.line(event))
         now = self._clock()
         if tally.done == tally.total or now - self._said >= self._every:
             self._said = now
             left = tally.left()
-            about = "" if left is None else f", about {duration(left)} left"
+            about = "" if left is None else f", about {format_duration(left)} left"
             self._print(f"{tally.done}/{tally.total} done, {tally.failed} failed{about}")
 
     def _print(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a closed stderr is no reason to stop the run
-            self._stream.write(f"{message(text)}\n")
+            self._stream.write(f"{clean_message(text)}\n")
             self._stream.flush()
 
 
-def progress_for(stream: TextIO, *, every_cell: bool = False, expected: Expectation | None = None) -> Observer:
+def make_progress(stream: TextIO, *, every_cell: bool = False, expected: Expectation | None = None) -> Observer:
     """A bar where the stream can show one, else lines."""
     bar = stream.isatty() or ("ipykernel" in sys.modules and find_spec("ipywidgets") is not None)  # or Rich shows none
     return (ProgressBar if bar else PlainLines)(each=every_cell, expected=expected)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds up to two minutes, then minutes and hours: nobody reads 7381 s."""
     if seconds < 120:
         return f"{seconds:.0f} s"
@@ -428,7 +430,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def failure_line(cell: Cell, failure: Failure) -> str:
+def describe_failure(cell: Cell, failure: Failure) -> str:
     """One line about a failed cell."""
     first = failure.error_message.splitlines()[0] if failure.error_message else "no message"
-    return message(f"failed: {cell} in {failure.phase}: {failure.error_type}: {first}")
+    return clean_message(f"failed: {cell} in {failure.phase}: {failure.error_type}: {first}")

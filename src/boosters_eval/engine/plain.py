@@ -21,7 +21,7 @@ LINE = re.compile(
 )
 
 
-def line_digest(line: bytes) -> str:
+def digest_line(line: bytes) -> str:
     """What the next line must contain."""
     return compute_digest(line, 32)
 
@@ -41,7 +41,7 @@ class CountedRun(Protocol):
     def missing(self) -> int | None: ...
 
 
-def cells_text(run: CountedRun) -> str:
+def describe_cells(run: CountedRun) -> str:
     """How many cells of each kind it has, or why that cannot be told."""
     if run.state == "unreadable":
         return f"unreadable: {run.fault}"
@@ -55,12 +55,12 @@ def cells_text(run: CountedRun) -> str:
     return ", ".join(parts)
 
 
-def kind_text(kind: str, title: str) -> str:
+def describe_kind(kind: str, title: str) -> str:
     """What kind of run it is, and of what, unless that is the same word."""
     return " ".join(filter(None, [kind, f"({title})" if title not in ("", kind) else ""]))
 
 
-def local_time(recorded: str, written: float | None = None) -> str:
+def format_local_time(recorded: str, written: float | None = None) -> str:
     """A time as runs record it, in local time; where that is not known, when the run was last written to."""
     try:
         found = datetime.fromisoformat(recorded)
@@ -71,7 +71,7 @@ def local_time(recorded: str, written: float | None = None) -> str:
         return f"{datetime.fromtimestamp(written, UTC).astimezone():%Y-%m-%d %H:%M}"
 
 
-def data_sets(folder: RunFolder, attempt: int) -> str:
+def list_data_sets(folder: RunFolder, attempt: int) -> str:
     """The data sets of a run's plan, as far as it can be read and its benchmarks have any."""
     path = folder.plan_path(attempt)
     try:

@@ -14,7 +14,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import FORMAT, Format, check_format, compute_digest, dump_canonical, refuse_wide
 from boosters_eval.core.model import Model
 from boosters_eval.core.request import Repeat
-from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, cell_key
+from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, make_key
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Plan(Model):
     def keys(self) -> tuple[str, ...]:
         """The keys of all cells, in the order in which they are reported."""
         names = [spec.name for spec in self.specs]
-        return tuple(cell_key(names[ref.spec], ref.target, ref.seed, ref.fold) for ref in self.refs)
+        return tuple(make_key(names[ref.spec], ref.target, ref.seed, ref.fold) for ref in self.refs)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -16,9 +16,17 @@ from boosters_eval.core.text import join_words
 from boosters_eval.engine.cell import Failure, ImportFailure, Sighting
 from boosters_eval.engine.execute import Executor
 from boosters_eval.engine.lane import RESULT
-from boosters_eval.engine.lanes import LaneProcess, Lanes, identities, longest_timeout, readable, received, stderr_tail
+from boosters_eval.engine.lanes import (
+    LaneProcess,
+    Lanes,
+    find_longest_timeout,
+    identify_lanes,
+    is_readable,
+    read_stderr,
+    receive_some,
+)
 from boosters_eval.engine.limits import assign_cpus, looks_out_of_memory
-from boosters_eval.engine.processes import LaneEvent, end_name, kill_marked, signal_name
+from boosters_eval.engine.processes import LaneEvent, kill_marked, name_end, name_signal
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ class Feed:
         self._writer.close()
 
 
-def import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
+def make_import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
     """The failure of a cell whose lane could not load its target."""
     return ImportFailure.of(
         cell,
@@ -73,14 +81,14 @@ def import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
     )
 
 
-def death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
+def explain_death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
     """The failure of a process that ended without an answer, with the cause as far as the system reports it."""
     code = event.exit or 0
-    name = signal_name(-code) if code < 0 else None
+    name = name_signal(-code) if code < 0 else None
     if event.ended == "timeout":
         kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
     elif limits.memory_mb is not None and looks_out_of_memory(event.stderr):
-        kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {end_name(code)}")
+        kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {name_end(code)}")
     elif name == "SIGKILL":
         kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
     elif name is not None:
@@ -98,7 +106,7 @@ def death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
     )
 
 
-def within_limits(failure: Failure, limits: Limits) -> Failure:
+def name_memory_limit(failure: Failure, limits: Limits) -> Failure:
     """The same failure, named as one of the memory limit where that is its cause."""
     if limits.memory_mb is None or not looks_out_of_memory(
         failure.error_type, failure.error_message, failure.stderr_tail
@@ -115,7 +123,7 @@ def _limit_sentence(limits: Limits, detail: str) -> str:
 START_METHODS = ("fork", "spawn")
 
 
-def start_method() -> str:
+def choose_start_method() -> str:
     """Fork where it is safe; BOOSTERS_EVAL_START_METHOD overrides this."""
     method = os.environ.get("BOOSTERS_EVAL_START_METHOD", "fork" if sys.platform.startswith("linux") else "spawn")
     if method not in START_METHODS:
@@ -137,7 +145,7 @@ class LocalPool(Executor):
     ) -> None:
         super().__init__(jobs)
         self._cpus = cpus
-        self._method = start_method()
+        self._method = choose_start_method()
         self._lanes = Lanes(self._method, kept=kept, unset=unset)
         self._numbers = count(1)  # of cells
         self._free = list(range(jobs))
@@ -153,7 +161,7 @@ class LocalPool(Executor):
     ) -> Generator[Outcome | Failure, None, None]:
         """Yield outcomes in the order in which they arrive."""
         waiting = deque(works)
-        yield from self._session(waiting, identities(waiting), longest_timeout(waiting), None, started)
+        yield from self._session(waiting, identify_lanes(waiting), find_longest_timeout(waiting), None, started)
 
     def serve(
         self,
@@ -263,7 +271,7 @@ class LocalPool(Executor):
                 continue
             del waiting[index]
             if process.failed is not None:
-                return import_failure(work.cell, process.failed)
+                return make_import_failure(work.cell, process.failed)
             self._send(process, work)
             started(work.cell, "start")
             return True
@@ -303,7 +311,7 @@ class LocalPool(Executor):
                 yield from self._hear_ancestor(source, started)
 
     def _hear_lane(self, process: LaneProcess, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
-        data = received(process.channel)
+        data = receive_some(process.channel)
         if data is None:
             return
         if not data:  # it is exiting; its ancestor reports how
@@ -334,29 +342,29 @@ class LocalPool(Executor):
     def _hear_ancestor(
         self, ancestor: AncestorProcess, started: Callable[[Cell, str], None]
     ) -> Iterator[Outcome | Failure]:
-        data = received(ancestor.channel)
+        data = receive_some(ancestor.channel)
         for line in ancestor.input.feed(data or b""):
             event = json.loads(line)
             process = self._lanes.numbered(event["lane"])
             if process is not None:
-                while readable(process.channel):  # what it sent before it ended counts
+                while is_readable(process.channel):  # what it sent before it ended counts
                     yield from self._hear_lane(process, started)
-                yield from self._lane_died(process, end_name(event["exit"]))
+                yield from self._lane_died(process, name_end(event["exit"]))
         if data == b"":
             yield from self._ancestor_died(ancestor)
 
     def _ancestor_died(self, ancestor: AncestorProcess) -> Iterator[Failure]:
         self._lanes.forget(ancestor)
-        end = end_name(ancestor.process.wait())
+        end = name_end(ancestor.process.wait())
         kill_marked(ancestor.mark)  # programs that its cells had started
         with ancestor.stderr:
-            end = f"{end}; {stderr_tail(ancestor.stderr)}".rstrip("; ")
+            end = f"{end}; {read_stderr(ancestor.stderr)}".rstrip("; ")
         for process in self._lanes.of(ancestor):
             yield from self._lane_died(process, end)
 
     def _lane_died(self, process: LaneProcess, end: str) -> Iterator[Failure]:
         """A lane ended unexpectedly: its running cells have failed, and the next cell gets a new lane."""
-        tail = stderr_tail(process.stderr)
+        tail = read_stderr(process.stderr)
         if process.importing:
             message = f"the import ended with {end}"
             process.failed = {"failed": "WorkerDied", "message": message, "traceback": tail}
@@ -375,14 +383,14 @@ class LocalPool(Executor):
     def _ended(self, work: Work, event: LaneEvent) -> Outcome | Failure:
         cell, limits = work.cell, work.limits
         if event.answer is None:
-            return death(cell, event, limits)
+            return explain_death(cell, event, limits)
         kind, _, text = event.answer.partition(" ")
         try:
             if kind == RESULT:
                 outcome = WORKLOADS[cell.spec.workload].outcome_type.model_validate_json(text)
                 return outcome.with_sighting(Sighting(event.threads, self._method))
             failure = Failure.model_validate_json(text).model_copy(update={"stderr_tail": event.stderr})
-            return within_limits(failure, limits)
+            return name_memory_limit(failure, limits)
         except ValueError:  # pydantic's errors are ValueErrors: something else wrote to the cell's pipe
             message = "the process sent something that is not an outcome"
             return Failure.of(cell, error_type="InvalidAnswer", error_message=message, phase=event.phase)

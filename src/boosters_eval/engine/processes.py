@@ -43,7 +43,7 @@ importlib.import_module(setup.get("main", "boosters_eval.engine.ancestor")).main
 """
 
 
-def worker_command(setup: dict[str, Any]) -> tuple[list[str], IO[bytes]]:
+def make_command(setup: dict[str, Any]) -> tuple[list[str], IO[bytes]]:
     """The command of a worker process, and the open file with its set-up, which must be inherited.
 
     A command line is limited to 128 KB per word, a file is not.
@@ -112,7 +112,7 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def signal_name(number: int) -> str:
+def name_signal(number: int) -> str:
     """The name of a signal such as SIGSEGV, or "signal 35" for a real-time signal without a name."""
     try:
         return signal.Signals(number).name
@@ -120,9 +120,9 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def end_name(code: int) -> str:
+def name_end(code: int) -> str:
     """How a process ended, as text."""
-    return signal_name(-code) if code < 0 else f"exit status {code}"
+    return name_signal(-code) if code < 0 else f"exit status {code}"
 
 
 _HEADER = 8  # bytes that hold the length of a message
@@ -214,7 +214,7 @@ class ImportPath(NamedTuple):
 
     def setup(self) -> dict[str, Any]:
         """What a lane is told of it. This package is found by its own folder, whatever else the path leads to."""
-        others = _standard_library() if self.isolated else program_path()
+        others = _standard_library() if self.isolated else find_program_path()
         return {
             "path": [*self.first, *others],
             "first": self.first,
@@ -233,7 +233,7 @@ class ImportPath(NamedTuple):
         return {**found, "PYTHONNOUSERSITE": "1"} if self.isolated else found
 
 
-def program_path() -> list[str]:
+def find_program_path() -> list[str]:
     """The program's import path for its workers. The user's folder comes last: it serves only what the user wrote.
 
     That of a script or a prompt is the first entry; that of a notebook is an empty one, anywhere.
@@ -274,18 +274,18 @@ def prefer(folders: Sequence[str]) -> None:
         sys.meta_path.insert(0, FirstFolders(folders))
 
 
-def provided(folders: Sequence[str]) -> set[str]:
+def list_provided(folders: Sequence[str]) -> set[str]:
     """The names of the packages and modules in the folders, except this package, which is always the program's own."""
     entries = (entry for folder in folders if Path(folder).is_dir() for entry in Path(folder).iterdir())
     return {entry.name.partition(".")[0] for entry in entries} - {_PACKAGE.name}
 
 
-def met(folders: Sequence[str]) -> bool:
+def has_loaded(folders: Sequence[str]) -> bool:
     """Whether this process has loaded something, from elsewhere, that the folders provide."""
-    return not provided(folders).isdisjoint(name.partition(".")[0] for name in list(sys.modules))
+    return not list_provided(folders).isdisjoint(name.partition(".")[0] for name in list(sys.modules))
 
 
-def require(folders: Sequence[str]) -> None:
+def check_folders(folders: Sequence[str]) -> None:
     """Refuse folders that are gone: what they contained would be imported from elsewhere, if it is there."""
     for folder in folders:
         if not Path(folder).is_dir():

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from filelock import FileLock, Timeout
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
-from boosters_eval.core.files import home
+from boosters_eval.core.files import find_home
 from boosters_eval.core.registry import Registry, must_extend
-from boosters_eval.core.text import join_words, with_article
+from boosters_eval.core.text import add_article, join_words
 from boosters_eval.engine import summaries
 from boosters_eval.engine.cell import CellOutcome, Failure, Outcome
-from boosters_eval.engine.folder import RunFolder, journal_fault
-from boosters_eval.engine.journal import no_collection, read
+from boosters_eval.engine.folder import RunFolder, find_journal_fault
+from boosters_eval.engine.journal import pause_collection, read_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
 
 
-def folder_of(plan: Plan, where: Path | None = None) -> RunFolder | None:
+def find_folder(plan: Plan, where: Path | None = None) -> RunFolder | None:
     """The folder of exactly this plan, if it has an attempt."""
-    folder = RunFolder(home(where) / "runs" / plan.run_id)
+    folder = RunFolder(find_home(where) / "runs" / plan.run_id)
     return folder if folder.attempts() else None
 
 
-def run_folders(where: Path | None = None) -> list[RunFolder]:
+def list_run_folders(where: Path | None = None) -> list[RunFolder]:
     """All runs that began, the latest first."""
-    return sorted((folder for folder in all_folders(where) if folder.attempts()), key=RunFolder.time, reverse=True)
+    return sorted((folder for folder in list_folders(where) if folder.attempts()), key=RunFolder.time, reverse=True)
 
 
-def all_folders(where: Path | None = None) -> list[RunFolder]:
+def list_folders(where: Path | None = None) -> list[RunFolder]:
     """Whatever is in the folder of the runs, except for what is being removed."""
-    root = home(where) / "runs"
+    root = find_home(where) / "runs"
     return [RunFolder(path) for path in root.iterdir() if path.name[0] != "."] if root.is_dir() else []
 
 
@@ -55,7 +55,7 @@ def find_run(reference: str, where: Path | None = None, *, kind: str | None = No
 
     Of several runs with one name, the latest is found, which is said.
     """
-    folders = run_folders(where)
+    folders = list_run_folders(where)
     if reference == "last" and folders:
         return _last(folders, kind, where)
     found = [folder for folder in folders if folder.run_id.startswith(reference)] if reference else []
@@ -69,11 +69,11 @@ def find_run(reference: str, where: Path | None = None, *, kind: str | None = No
         named.sort(key=RunFolder.time, reverse=True)  # by the attempts of that name: a later one may have another
         return _latest_named(named, reference, kind)
     if not folders:
-        raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}: there are none yet.")
+        raise ConfigError(f"No run '{reference}' in {find_home(where) / 'runs'}: there are none yet.")
     known = [folder.run_id for folder in folders]
-    names = {summaries.name_of(folder, attempt) for folder in folders for attempt in folder.attempts()}
+    names = {summaries.find_name(folder, attempt) for folder in folders for attempt in folder.attempts()}
     hint = suggest(reference, [*known, *filter(None, names)])
-    raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}.{hint or _SEE_LIST}")
+    raise ConfigError(f"No run '{reference}' in {find_home(where) / 'runs'}.{hint or _SEE_LIST}")
 
 
 _LISTED = 5  # runs in a sentence
@@ -84,7 +84,7 @@ def _last(folders: list[RunFolder], kind: str | None, where: Path | None) -> Run
     """The latest run of a kind. If another one is later, that is said: somebody may have meant it."""
     if kind is None:
         return folders[0]
-    kinds = ((folder, summaries.kind_of(folder, folder.attempts()[-1])) for folder in folders)
+    kinds = ((folder, summaries.find_kind(folder, folder.attempts()[-1])) for folder in folders)
     first = found = None
     for folder, its_kind in kinds:
         first = first or (folder, its_kind)
@@ -92,9 +92,9 @@ def _last(folders: list[RunFolder], kind: str | None, where: Path | None) -> Run
             found = folder
             break
     if found is None:
-        raise ConfigError(f"There is no {kind} run in {home(where) / 'runs'}, only others.{_SEE_LIST}")
+        raise ConfigError(f"There is no {kind} run in {find_home(where) / 'runs'}, only others.{_SEE_LIST}")
     if first is not None and first[0] is not found:
-        other = f"{first[0].run_id} is later, but {with_article(first[1])} run"
+        other = f"{first[0].run_id} is later, but {add_article(first[1])} run"
         message = f"'last' is {found.run_id}, the latest {kind} run; {other}."
         warnings.warn(message, BoostersEvalWarning, stacklevel=3)
     return found
@@ -103,13 +103,13 @@ def _last(folders: list[RunFolder], kind: str | None, where: Path | None) -> Run
 def _named(folder: RunFolder, name: str) -> Iterator[RunFolder]:
     """The latest attempt of this name, if there is one."""
     for attempt in reversed(folder.attempts()):
-        if summaries.name_of(folder, attempt) == name:
+        if summaries.find_name(folder, attempt) == name:
             yield RunFolder(folder.path, attempt)
             return
 
 
 def _latest_named(named: list[RunFolder], name: str, kind: str | None) -> RunFolder:
-    fitting = [folder for folder in named if kind is None or summaries.kind_of(folder, folder.attempt or 1) == kind]
+    fitting = [folder for folder in named if kind is None or summaries.find_kind(folder, folder.attempt or 1) == kind]
     first, *others = fitting or named
     earlier = first.facts(first.attempt or 1).extends
     for folder in list(others):  # the looks of one run with seeds="auto" share its name
@@ -124,7 +124,7 @@ def _latest_named(named: list[RunFolder], name: str, kind: str | None) -> RunFol
 
 
 def _told(folder: RunFolder) -> str:
-    name = summaries.name_of(folder, folder.attempts()[-1])
+    name = summaries.find_name(folder, folder.attempts()[-1])
     return f"{folder.run_id} ({name})" if name else folder.run_id
 
 
@@ -148,8 +148,8 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
         yield "plan.json", fault
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
-        reading = read(path)
-        yield path.name, journal_fault(reading, set(folder.plan(attempt).keys), folder.run_id)
+        reading = read_journal(path)
+        yield path.name, find_journal_fault(reading, set(folder.plan(attempt).keys), folder.run_id)
         if not fault and not reading.damage:
             yield from folder.faults_beside(attempt, reading)
             yield from _array_faults(folder, reading)
@@ -181,12 +181,12 @@ def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
     if number not in known:
         raise RunError(f"Run {folder.run_id} has no attempt {number}.")
     path = folder.journal_path(number)
-    with no_collection():
+    with pause_collection():
         plan = folder.plan(number)
-        reading = read(path)
+        reading = read_journal(path)
     faults = {
         folder.plan_path(number): _plan_fault(plan, folder.run_id),
-        path: journal_fault(reading, set(plan.keys), folder.run_id),
+        path: find_journal_fault(reading, set(plan.keys), folder.run_id),
     }
     for file, fault in faults.items():
         if fault:
@@ -222,7 +222,7 @@ def remove(folder: RunFolder) -> None:
 
 def clear_leftovers(where: Path | None = None) -> None:
     """Finish what a removal that was killed has begun."""
-    root = home(where) / "runs"
+    root = find_home(where) / "runs"
     for path in root.glob(f"{_LEAVING}*") if root.is_dir() else ():
         with contextlib.suppress(OSError):
             _remove_tree(path)
@@ -325,7 +325,7 @@ class RunKind:
 RUN_KINDS: Registry[type[RunKind]] = Registry("kind of run", group="boosters_eval.kinds", fault=must_extend(RunKind))
 
 
-def kind_of_run(run: Run, folder: RunFolder) -> RunKind:
+def read_kind(run: Run, folder: RunFolder) -> RunKind:
     """The run as its program reads it; the base, where none is registered or it is said to be what it is not."""
     workloads = {spec.workload for spec in run.plan.specs}
     kind = RUN_KINDS.get(run.facts.kind)

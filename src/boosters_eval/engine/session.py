@@ -12,7 +12,16 @@ from boosters_eval.core.errors import ConfigError, ExitCode, InterruptedRunError
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import is_heard, tell, the
 from boosters_eval.core.text import count_of
-from boosters_eval.engine.execute import EXECUTORS, Executor, Limits, Mode, cells_to_run, execute, jobs_for, no_inputs
+from boosters_eval.engine.execute import (
+    EXECUTORS,
+    Executor,
+    Limits,
+    Mode,
+    choose_cells,
+    choose_jobs,
+    execute,
+    locate_nothing,
+)
 from boosters_eval.engine.folder import read_to_continue
 from boosters_eval.engine.observer import (
     HISTORY,
@@ -22,13 +31,13 @@ from boosters_eval.engine.observer import (
     Observer,
     Observers,
     ObserverSettings,
-    duration,
-    progress_for,
-    watching,
+    format_duration,
+    make_progress,
+    watch,
 )
-from boosters_eval.engine.pool import LocalPool, start_method
-from boosters_eval.engine.runs import folder_of, run_folders
-from boosters_eval.engine.warm import kept_pool
+from boosters_eval.engine.pool import LocalPool, choose_start_method
+from boosters_eval.engine.runs import find_folder, list_run_folders
+from boosters_eval.engine.warm import borrow_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,7 +79,7 @@ class Session:
         self,
         plan: Plan,
         kind: str,
-        inputs: Locator = no_inputs,
+        inputs: Locator = locate_nothing,
         *,
         known: KnownOutcomes | None = None,
         facts: Mapping[str, Any] | None = None,
@@ -84,7 +93,7 @@ class Session:
                 plan,
                 self.executor,
                 locate=inputs,
-                mode=Mode.NEW if new else mode_of(settings),
+                mode=Mode.NEW if new else choose_mode(settings),
                 limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
                 home=settings.home,
                 observer=self.observer if observer is None else Observers(observer, self.observer),
@@ -103,24 +112,24 @@ class Session:
 
 
 @contextlib.contextmanager
-def opened(settings: RunSettings, plan: Plan) -> Iterator[Session]:
+def open_session(settings: RunSettings, plan: Plan) -> Iterator[Session]:
     """A session whose executor and observers are those of the settings; what it created is closed with it."""
-    start_method()  # refuses an unknown method before anything is written
+    choose_start_method()  # refuses an unknown method before anything is written
     tell_of_earlier(plan, settings)
-    jobs = jobs_for(plan, settings.jobs)
+    jobs = choose_jobs(plan, settings.jobs)
     with contextlib.ExitStack() as stack:
         watching = stack.enter_context(_watching(settings, jobs))
         yield Session(settings, stack.enter_context(_executor(settings, jobs)), watching)
 
 
-def mode_of(settings: RunSettings) -> Mode:
+def choose_mode(settings: RunSettings) -> Mode:
     """What is done with an earlier attempt."""
     return Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
 
 
-def continuing(settings: S, plan: Plan) -> S:
+def continue_settings(settings: S, plan: Plan) -> S:
     """The settings of a part of the work: where it has no attempt yet, that is no news, and nothing is continued."""
-    if folder_of(plan, settings.home) is None:
+    if find_folder(plan, settings.home) is None:
         return settings.replace(resume=False, rerun_failed=False)
     return settings
 
@@ -148,7 +157,7 @@ def check_names(settings: RunSettings) -> None:
         OBSERVERS[TRACKING].for_run(_observed(settings))  # refuses trackers that do not exist
 
 
-def expected_seconds(plan: Plan, settings: RunSettings) -> Mapping[str, float]:
+def expect_seconds(plan: Plan, settings: RunSettings) -> Mapping[str, float]:
     """The seconds that each cell of a plan will take, by its key, as the history of this machine has it."""
     return OBSERVERS[HISTORY].expected_seconds(plan, settings.home)
 
@@ -160,7 +169,7 @@ def _executor(settings: RunSettings, jobs: int) -> Iterator[Executor]:
     if isinstance(given, Executor):
         yield given
     elif given is None and EXECUTORS["local"] is LocalPool:
-        with kept_pool(jobs) as pool:
+        with borrow_pool(jobs) as pool:
             yield pool
     else:
         places = settings.places
@@ -174,9 +183,9 @@ def _watching(settings: RunSettings, jobs: int) -> Iterator[Observer]:
     check_names(settings)
     named: list[Observer | str] = list(settings.observer)
     if is_heard() and not settings.quiet and not _SHOWN.intersection(map(str, named)):
-        expected = Expectation(lambda plan: expected_seconds(plan, settings), jobs)
-        named.insert(0, progress_for(sys.stderr, every_cell=settings.verbose, expected=expected))
-    with watching(named, _observed(settings)) as observers:
+        expected = Expectation(lambda plan: expect_seconds(plan, settings), jobs)
+        named.insert(0, make_progress(sys.stderr, every_cell=settings.verbose, expected=expected))
+    with watch(named, _observed(settings)) as observers:
         yield observers
 
 
@@ -186,7 +195,7 @@ def _observed(settings: RunSettings) -> ObserverSettings:
 
 def tell_of_earlier(plan: Plan, settings: RunSettings) -> None:
     """Say if there is no attempt to continue, and name a run with the same cells if there is one."""
-    if mode_of(settings) is Mode.NEW or folder_of(plan, settings.home) is not None:
+    if choose_mode(settings) is Mode.NEW or find_folder(plan, settings.home) is not None:
         return
     tell("Note: there is no earlier attempt at this plan, so everything runs.")
     other = _similar_run(plan, settings)
@@ -200,7 +209,7 @@ def tell_of_earlier(plan: Plan, settings: RunSettings) -> None:
 def _similar_run(plan: Plan, settings: RunSettings) -> str | None:
     """A recent run of the same cells under another plan: made by another version, or with other builds or data."""
     keys = set(plan.keys)
-    for folder in run_folders(settings.home)[:_RECENT]:
+    for folder in list_run_folders(settings.home)[:_RECENT]:
         with contextlib.suppress(Exception):  # a plan that cannot be read cannot be continued
             found = folder.plan()
             if found.run_id != plan.run_id and set(found.keys) == keys:
@@ -223,9 +232,9 @@ class PlannedRun(Findings):
     def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = (), refusal: str = "") -> Self:
         """A plan with how it would be carried out."""
         tell_of_earlier(plan, settings)
-        cells, expected = _cells_left(plan, settings), expected_seconds(plan, settings)
+        cells, expected = _cells_left(plan, settings), expect_seconds(plan, settings)
         seconds = sum(expected.get(cell.key, 0.0) for cell in cells)
-        return cls(plan, tuple(cells), jobs_for(plan, settings.jobs), seconds, notes, refusal)
+        return cls(plan, tuple(cells), choose_jobs(plan, settings.jobs), seconds, notes, refusal)
 
     @property
     def exit_code(self) -> int:
@@ -237,7 +246,7 @@ class PlannedRun(Findings):
         plan = self.plan
         for sentence in self.notes:
             screen.note(f"Note: {sentence}")
-        about = f", about {duration(self.seconds / min(self.jobs, len(self.cells)))}" if self.seconds else ""
+        about = f", about {format_duration(self.seconds / min(self.jobs, len(self.cells)))}" if self.seconds else ""
         done = len(plan.cells) - len(self.cells)
         kept = f"; {done} of {len(plan.cells)} kept" if done else ""
         screen.say(f"run {plan.run_id}: {count_of(len(self.cells), 'cell')}, {self.jobs} at a time{about}{kept}")
@@ -255,9 +264,9 @@ class PlannedRun(Findings):
 
 def _cells_left(plan: Plan, settings: RunSettings) -> list[Cell]:
     """The cells that an earlier attempt leaves to run, if one is continued."""
-    folder = None if mode_of(settings) is Mode.NEW else folder_of(plan, settings.home)
+    folder = None if choose_mode(settings) is Mode.NEW else find_folder(plan, settings.home)
     if folder is None:
         return list(plan.cells)
     earlier = read_to_continue(folder.journal_path(folder.attempts()[-1]))
-    left = {cell.key for cell in cells_to_run(plan, earlier.outcomes, mode_of(settings))}
+    left = {cell.key for cell in choose_cells(plan, earlier.outcomes, choose_mode(settings))}
     return [cell for cell in plan.cells if cell.key in left]

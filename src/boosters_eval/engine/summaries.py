@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.cell import Failure
-from boosters_eval.engine.journal import read
+from boosters_eval.engine.journal import read_journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def summarize(folder: RunFolder) -> RunSummary:
         return RunSummary(**known, state="unreadable", fault=reason.rstrip("."))
 
 
-def kind_of(folder: RunFolder, attempt: int) -> str:
+def find_kind(folder: RunFolder, attempt: int) -> str:
     """What an attempt is read as; empty if its files do not tell."""
     try:
         return folder.facts(attempt).kind
@@ -82,15 +82,15 @@ def kind_of(folder: RunFolder, attempt: int) -> str:
         return ""
 
 
-def name_of(folder: RunFolder, attempt: int) -> str:
+def find_name(folder: RunFolder, attempt: int) -> str:
     """The name that a user gave to an attempt; empty if its files do not tell."""
     try:
-        return folder.facts(attempt).known_as
+        return folder.facts(attempt).display_name
     except (BoostersEvalError, OSError):
         return ""
 
 
-def sealed_outcomes(journal: Path) -> int | None:
+def count_sealed(journal: Path) -> int | None:
     """The number of outcomes that the last line of a journal states; None if there is no such line."""
     size = check_regular(journal)
     with journal.open("rb") as file:
@@ -136,7 +136,7 @@ class _Counted(NamedTuple):
         seal = _SEAL.fullmatch(line)
         done, failed = found[b"result"], found[b"failure"]
         if failed and not (seal and done + failed == int(seal[1])):
-            outcomes = read(journal).outcomes  # a cell that failed may have run again: its last outcome counts
+            outcomes = read_journal(journal).outcomes  # a cell that failed may have run again: its last outcome counts
             failed = sum(isinstance(outcome, Failure) for outcome in outcomes.values())
             done = len(outcomes) - failed
         begin = json.loads(first)["begin"] if first.endswith(b"\n") else {}

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.machine import available_cpus
-from boosters_eval.engine.pool import LocalPool, start_method
-from boosters_eval.engine.processes import program_path
+from boosters_eval.core.machine import list_cpus
+from boosters_eval.engine.pool import LocalPool, choose_start_method
+from boosters_eval.engine.processes import find_program_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ _kept = _Kept()
 
 
 @contextlib.contextmanager
-def kept_pool(jobs: int, cpus: list[int] | None = None, unset: tuple[str, ...] = ()) -> Iterator[LocalPool]:
+def borrow_pool(jobs: int, cpus: list[int] | None = None, unset: tuple[str, ...] = ()) -> Iterator[LocalPool]:
     """The pool of this process. It stays open for the next call, unless this one is interrupted or fails.
 
     Whoever calls while another thread uses it gets a pool of its own.
@@ -106,7 +106,7 @@ def _close() -> None:
 def _inherited() -> tuple[Any, ...]:
     """What a worker takes over from this process when it starts, and keeps: if it has changed, others are started."""
     environment = {name: value for name, value in os.environ.items() if name not in _PASSING}
-    return start_method(), environment, program_path(), available_cpus(), Path.cwd()
+    return choose_start_method(), environment, find_program_path(), list_cpus(), Path.cwd()
 
 
 def _forget() -> None:

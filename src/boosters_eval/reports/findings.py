@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.text import as_json, escape_json
+from boosters_eval.core.text import dump_json, escape_json
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
@@ -54,7 +54,9 @@ class Reported:
     def to_json(self) -> str:
         """The data; a number that JSON cannot hold is null."""
         data = self.to_model()
-        return f"{escape_json(data.model_dump_json(indent=1))}\n" if hasattr(data, "model_dump_json") else as_json(data)
+        return (
+            f"{escape_json(data.model_dump_json(indent=1))}\n" if hasattr(data, "model_dump_json") else dump_json(data)
+        )
 
     def _repr_html_(self) -> str:
         """A notebook shows the answer, the tables and a chart."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping  # noqa: TC003 (read when a report is valida
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from boosters_eval.core.text import csv_cell
+from boosters_eval.core.text import clean_csv_cell
 from boosters_eval.reports.document import Document, Notes, Results, Section
 from boosters_eval.reports.findings import Reported
 from boosters_eval.reports.numbers import MISSING
@@ -250,7 +250,7 @@ def render_csv(tables: Sequence[ReportTable]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     headings = ["table", *identity, "column", "mean", "std", "n", "failed", "status", "text", "best"]
-    writer.writerow(map(csv_cell, _unique(headings)))
+    writer.writerow(map(clean_csv_cell, _unique(headings)))
     for table in tables:
         for row, status in (*((row, "") for row in table.rows), *((row, "trivial") for row in table.trivial)):
             named = dict(zip((*table.row_names, *table.row_facts), table.beginning(row), strict=True))
@@ -258,7 +258,7 @@ def render_csv(tables: Sequence[ReportTable]) -> str:
             for column, cell in zip(table.columns, row.cells, strict=True):
                 numbers = (cell.mean, cell.std, cell.n, row.failed)
                 line = (*start, column.name, *numbers, status or cell.status, cell.text, str(cell.best).lower())
-                writer.writerow(map(csv_cell, line))
+                writer.writerow(map(clean_csv_cell, line))
     return buffer.getvalue()
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, hold_out_rows
-from boosters_eval.engine.clock import Clock, adaptive_v1, fixed, taken
-from boosters_eval.engine.lane import message_of
+from boosters_eval.engine.clock import Clock, measure_taken, time_adaptively, time_fixed
+from boosters_eval.engine.lane import get_message
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
@@ -57,7 +57,7 @@ def warm_up(runner: type[Runner], translation: Translation, train: TrainData) ->
     except BaseException as error:  # a Rust panic is no Exception
         if translation.request.training.device is not Device.CPU:
             raise
-        reason = f"{type(error).__name__}: {message_of(error)}"
+        reason = f"{type(error).__name__}: {get_message(error)}"
         return (f"the warm-up failed, so times and memory include the library's first use ({reason})",)
     return ()
 
@@ -168,13 +168,13 @@ def measure(
         return predicts.all_ns[-1]
 
     def repeat(run: Callable[[int], int], count: int) -> AdaptiveTiming | FixedTiming:
-        return adaptive_v1(run) if adaptive else fixed(run, count)
+        return time_adaptively(run) if adaptive else time_fixed(run, count)
 
     trained = repeat(train_once, 1)
     phase("predict")
     predicted = repeat(predict_once, predict_runs)
     samples = (*builds.samples, *fits.samples, *predicts.samples)
-    share = taken(before, clock.use(), samples)
+    share = measure_taken(before, clock.use(), samples)
     predictions = check_predictions(predicts.first, translation.request, len(x_valid))
     return Measurement(
         predictions=predictions,

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
 
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.request import Repeat
-from boosters_eval.engine.cell import Common, Outcome, cell_key
+from boosters_eval.engine.cell import Common, Outcome, make_key
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark
@@ -48,7 +48,7 @@ class Record(FileModel):
     @property
     def key(self) -> str:
         """The cell's key, the same in plan, journal and collection."""
-        return cell_key(self.config_name, self.library, self.seed, self.fold)
+        return make_key(self.config_name, self.library, self.seed, self.fold)
 
 
 class _ResultCommon(Common):

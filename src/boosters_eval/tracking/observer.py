@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
-from boosters_eval.core.files import home
+from boosters_eval.core.files import find_home
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.observer import Observer
-from boosters_eval.engine.processes import IN_WORKER, end_name, kill_group, program_path
-from boosters_eval.engine.runs import find_run, kind_of_run
+from boosters_eval.engine.processes import IN_WORKER, find_program_path, kill_group, name_end
+from boosters_eval.engine.runs import find_run, read_kind
 from boosters_eval.engine.summaries import is_running
 from boosters_eval.tracking.tracker import TRACKERS, Tracker
 
@@ -51,7 +51,7 @@ class Outpost:
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         reader, writer = os.pipe()
         setup = {
-            "path": program_path(),
+            "path": find_program_path(),
             "address": address_of(tracker, "tracker"),
             "replies": writer,
             "states": str((states / name).absolute()),
@@ -99,7 +99,7 @@ class Outpost:
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _LAST))
         last = self._output.read().decode(errors="replace").strip().splitlines()[-1:]
         code = self._process.returncode
-        how = "its process ended" if code is None else f"its process ended with {end_name(code)}"
+        how = "its process ended" if code is None else f"its process ended with {name_end(code)}"
         return ": ".join([how, *last])
 
     def hang_up(self) -> None:
@@ -191,7 +191,7 @@ class TrackingObserver(Observer):
         wait: float | None = None,
     ) -> None:
         self._trackers, self._say = dict(trackers), say
-        self._states = home(where) / "tracking"
+        self._states = find_home(where) / "tracking"
         self._wait = read_wait() if wait is None else wait
         self._outposts: list[Outpost] = []
         self._warned: set[str] = set()  # the trackers
@@ -315,7 +315,7 @@ def send_run(
     if is_running(folder.path):
         raise RunError(f"Run {folder.run_id} is being executed by another process; wait for it or stop it.")
     attempt = folder.shown()
-    kind_of_run(folder.load(attempt), folder).findings  # noqa: B018 (refuses what cannot be read, or was changed)
+    read_kind(folder.load(attempt), folder).findings  # noqa: B018 (refuses what cannot be read, or was changed)
     observer = TrackingObserver(trackers, where, say=say, wait=timeout)
     observer.follow(folder.path, attempt)
     lacking = observer.finish(timeout)

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 
-from boosters_eval.core.modules import at_address
+from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.journal import read
-from boosters_eval.engine.runs import kind_of_run
+from boosters_eval.engine.journal import read_journal
+from boosters_eval.engine.runs import read_kind
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
     TrackedCell,
@@ -65,7 +65,7 @@ class TrackedContent:
 
 def collect_content(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> TrackedContent:
     """What there is to send. A run that ended without its seal was interrupted."""
-    kind = kind_of_run(run, folder)
+    kind = read_kind(run, folder)
     steps = _steps(run.plan)
     competitors, cells, ends = [], {}, {}
     for found in kind.competing():
@@ -83,7 +83,7 @@ def collect_content(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -
     started = run.facts.started_at
     tracked = TrackedRun(
         key=identify_run(folder, run.attempt),
-        name=run.facts.known_as or f"{run.plan.name} {run.plan.run_id[:8]}",
+        name=run.facts.display_name or f"{run.plan.name} {run.plan.run_id[:8]}",
         started=datetime.fromisoformat(started).timestamp() if started else 0.0,
         facts=_run_facts(run),
         content=f"{CONTENT_VERSION}-{run.plan.run_id}-{run.attempt}-{run.digest}" if sealed and ended else "",
@@ -130,7 +130,7 @@ def _run_facts(run: Run) -> dict[str, str]:
             "run_id": plan.run_id,
             "attempt": run.attempt,
             "suite": plan.name,
-            "name": facts.known_as,
+            "name": facts.display_name,
             "started_at": facts.started_at,
             "cells": len(plan.refs),
             **_common_facts(facts),
@@ -241,7 +241,7 @@ class Sending:
             raise
 
     def _send(self, folder: RunFolder, attempt: int, *, ended: bool, more: bool) -> None:
-        sealed = read(folder.journal_path(attempt)).sealed  # before the rest is read, which may be more by then
+        sealed = read_journal(folder.journal_path(attempt)).sealed  # before the rest is read, which may be more by then
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it has no seal is usual here
             run = folder.load(attempt)
@@ -279,7 +279,7 @@ def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Map
     if content.status is TrackingStatus.INTERRUPTED:
         yield {}
         return
-    texts = kind_of_run(run, folder).files()
+    texts = read_kind(run, folder).files()
     with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
         files = {name: Path(place) / name for name in (*texts, "journal.jsonl")}
         for name, text in texts.items():
@@ -336,7 +336,7 @@ def main(setup: dict[str, Any]) -> None:
             out.write(json.dumps(reply) + "\n")
             out.flush()
 
-    tracker = at_address(setup["address"])
+    tracker = load_address(setup["address"])
     states = Path(setup["states"])
     # From the end on there is a limit, whatever it is doing: the program may be gone, and nobody else would end it.
     limit = threading.Timer(setup["wait"] + _GRACE, os._exit, [1])

@@ -21,10 +21,10 @@ from boosters_eval import (
 )
 from boosters_eval.core import machine
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.machine import Disturbance, available_cpus, physical_cores
+from boosters_eval.core.machine import Disturbance, count_cores, list_cpus
 from boosters_eval.engine import limits
 from boosters_eval.engine.clock import CpuUse
-from boosters_eval.engine.execute import jobs_for
+from boosters_eval.engine.execute import choose_jobs
 from boosters_eval.engine.limits import MEMORY_METHOD, ThreadWatch, assign_cpus, make_environment, resolve_threads
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.planning import count_timing_threads
@@ -42,7 +42,7 @@ FEW = TrainingConfig(n_estimators=2)
 def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty, home):
     (result,) = run_tiny(tiny_config("slow"), timing_mode=True).results
     assert result.timing_mode
-    assert result.n_threads == min(len(available_cpus()), physical_cores())
+    assert result.n_threads == min(len(list_cpus()), count_cores())
     assert result.train_time_s == pytest.approx(result.build_time_s + result.fit_time_s)
     assert result.fit_time_s >= 0.05
     assert 0 < result.build_time_s < result.fit_time_s
@@ -50,9 +50,9 @@ def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty
 
 
 def test_timing_mode_runs_one_cell_at_a_time(faulty):
-    assert jobs_for(plan_of(tiny_config("none"), timing_mode=True), 7) == 1
-    assert jobs_for(plan_of(tiny_config("none"), seeds=64)) == min(physical_cores(), len(available_cpus()))
-    assert jobs_for(plan_of(tiny_config("none"), seeds=2), 99) == 2
+    assert choose_jobs(plan_of(tiny_config("none"), timing_mode=True), 7) == 1
+    assert choose_jobs(plan_of(tiny_config("none"), seeds=64)) == min(count_cores(), len(list_cpus()))
+    assert choose_jobs(plan_of(tiny_config("none"), seeds=2), 99) == 2
 
 
 def test_warm_up_runs_are_outside_the_clock(home):
@@ -113,7 +113,7 @@ def test_worker_starts_with_all_thread_limits_set():
 
 
 def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
-    cpus = len(available_cpus())
+    cpus = len(list_cpus())
     assert resolve_threads(-1) == cpus
     assert resolve_threads(10_000) == cpus
     assert resolve_threads(1) == 1
@@ -131,7 +131,7 @@ def test_thread_variable_that_is_no_count_is_refused_even_where_it_is_not_used(f
 
 
 def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
-    monkeypatch.setattr(limits, "available_cpus", lambda: [0, 2, 4, 6])
+    monkeypatch.setattr(limits, "list_cpus", lambda: [0, 2, 4, 6])
     assert assign_cpus(2, 2) == [[0, 2], [4, 6]]
     assert assign_cpus(3, 2) == [[0, 2, 4, 6]] * 3
 
@@ -310,7 +310,7 @@ def test_times_of_a_busy_machine_come_with_a_warning_and_the_number(home):
     alone = {"seeds": 1, "threads": 1, "executor": shared_pool()}
     compare("diabetes", "sklearn", training=FEW, **alone)  # the library is imported before it gets busy
     long = TrainingConfig(n_estimators=100)  # a short fit may have a CPU to itself even now
-    commands = [[sys.executable, "-c", BUSY, str(cpu)] for cpu in available_cpus() for _ in range(3)]
+    commands = [[sys.executable, "-c", BUSY, str(cpu)] for cpu in list_cpus() for _ in range(3)]
     hogs = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
     try:
         for hog in hogs:

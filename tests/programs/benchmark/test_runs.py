@@ -22,8 +22,8 @@ from boosters_eval import (
 )
 from boosters_eval.engine.execute import Work
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.lanes import identities, shared_imports
-from boosters_eval.engine.runs import find_run, run_folders
+from boosters_eval.engine.lanes import find_shared_imports, identify_lanes
+from boosters_eval.engine.runs import find_run, list_run_folders
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.tables.document import build_document
 from stamping import FAST, SLOW, Stamping
@@ -169,7 +169,7 @@ def by_seed(seed):
 
 
 def test_looks_share_their_lanes_and_repeat_no_cell(auto_results):
-    assert len(run_folders()) == 1  # six seeds are one look
+    assert len(list_run_folders()) == 1  # six seeds are one look
     assert len(auto_results.results) == 12
 
 
@@ -190,7 +190,7 @@ def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(faulty):
 
 
 def shared_by_lane(plan):
-    return shared_imports(identities([Work(cell) for cell in plan.cells]))
+    return find_shared_imports(identify_lanes([Work(cell) for cell in plan.cells]))
 
 
 def test_only_what_two_lanes_need_is_imported_in_their_ancestor(home):

@@ -19,7 +19,7 @@ from boosters_eval import (
 )
 from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import warm
-from boosters_eval.engine.processes import program_path
+from boosters_eval.engine.processes import find_program_path
 from boosters_eval.metrics import METRICS, declare_metric
 from boosters_eval.programs.benchmark.usermetrics import find_registered, metric_names
 
@@ -231,9 +231,9 @@ def test_workers_find_what_a_notebook_finds_beside_it(tmp_path, monkeypatch):
     """A kernel has an empty entry for the current folder, which is not the first one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["/first", "", "/last"])
-    assert program_path() == ["/first", "/last", str(tmp_path)]
+    assert find_program_path() == ["/first", "/last", str(tmp_path)]
     monkeypatch.setattr(sys, "path", [str(tmp_path), "", "/last"])
-    assert program_path() == ["/last", str(tmp_path)]
+    assert find_program_path() == ["/last", str(tmp_path)]
 
 
 def test_the_content_of_a_functions_file_is_part_of_the_plan(place):

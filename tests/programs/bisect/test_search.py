@@ -13,7 +13,7 @@ import toys
 from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError
 from boosters_eval.core.errors import BuildError
 from boosters_eval.core.machine import Disturbance
-from boosters_eval.core.terms import listening, speaking_of
+from boosters_eval.core.terms import listen, speaking_of
 from boosters_eval.engine.cell import Installation
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.benchmark.spec import identity_of
@@ -247,7 +247,7 @@ def test_the_settings_of_every_run_are_those_of_a_bisection(bisect):
 
 def test_whoever_listens_hears_of_the_steps_and_only_once_that_nothing_is_continued(bisect):
     told = []
-    with listening(told.append):
+    with listen(told.append):
         bisect(78.0, 79.0, 300.0, resume=True, observer="lines")
     assert [text for text in told if text.startswith("Note")] == [
         "Note: there is no earlier attempt at this plan, so everything runs."

@@ -16,7 +16,7 @@ from boosters_eval import (
     report_history,
     show_history,
 )
-from boosters_eval.core.terms import listening
+from boosters_eval.core.terms import listen
 from boosters_eval.programs.history import index
 from written_runs import written_run
 
@@ -72,7 +72,7 @@ def test_what_is_exported_can_be_imported_elsewhere(tmp_path, runs):
 def test_a_long_reading_is_told(tmp_path, runs, monkeypatch):
     monkeypatch.setattr(index, "_AT_A_TIME", 1)
     said = []
-    with listening(said.append):
+    with listen(said.append):
         reindex_history(home=tmp_path)
     assert said == ["Reading runs: 1 of 2..."]
 

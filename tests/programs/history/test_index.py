@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from boosters_eval.engine.plain import LINE, START, line_digest
+from boosters_eval.engine.plain import LINE, START, digest_line
 from boosters_eval.programs.history import index, query, transfer
 from boosters_eval.programs.history.compare import compare_series
 from boosters_eval.programs.history.index import record_runs
@@ -150,7 +150,7 @@ def rechained(path, changes):
         raw[kind] |= begin if kind == "begin" else {}
         raw[kind] |= {name: value for (of, name), value in changes.items() if of == kind}
         lines.append(json.dumps(raw, separators=(",", ":")).encode() + b"\n")
-        previous = line_digest(lines[-1])
+        previous = digest_line(lines[-1])
     journal_path.unlink()
     journal_path.write_bytes(b"".join(lines))
 

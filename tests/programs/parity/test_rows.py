@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import FileFormatError
-from boosters_eval.core.text import clean_lines, encodable
+from boosters_eval.core.text import clean_lines, make_encodable
 from boosters_eval.programs.parity.rows import ParityRow, merge, read_rows, render_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
@@ -44,7 +44,7 @@ def test_any_text_and_any_number_survives_the_file(
     ]
     write_rows(path, rows)
     assert read_rows(path) == rows
-    assert rows[0].message == clean_lines(encodable(message)).rstrip("\n")
+    assert rows[0].message == clean_lines(make_encodable(message)).rstrip("\n")
 
 
 def test_a_spreadsheet_calculates_nothing() -> None:

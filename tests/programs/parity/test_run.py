@@ -335,7 +335,7 @@ def test_cells_run_one_at_a_time_and_are_seen_by_observers(tmp_path: Path, pool:
     assert run_parity("sum", **given).exit_code == 0
     assert sorted(seen) == ["close", "sums"]
     facts = find_run("seen", tmp_path).facts(1)
-    assert (facts.kind, facts.jobs, facts.known_as) == ("parity", 1, "seen")
+    assert (facts.kind, facts.jobs, facts.display_name) == ("parity", 1, "seen")
 
 
 def test_references_are_refreshed_as_one_run(pool: Executor, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import BuildError, ConfigError, add_builds
-from boosters_eval.core.terms import listening
+from boosters_eval.core.terms import listen
 from boosters_eval.runners.builds import install as installing
 from boosters_eval.runners.builds import install as pip
 from boosters_eval.runners.builds.install import BuildOrder, install_order, install_reference
@@ -27,7 +27,7 @@ from toys import code, write_runner, write_source, write_wheel
 
 def install(text, home, said=None, **options):
     reference = parse_reference(text)
-    with listening(None if said is None else said.append):
+    with listen(None if said is None else said.append):
         return install_reference(reference, home=home, **options)
 
 
@@ -57,7 +57,7 @@ def test_who_waits_for_the_installation_of_another_says_so(shelf, tmp_path):
         waiting.set()
 
     def wait():
-        with pytest.raises(BuildError, match="toy@abc cannot be installed"), listening(hear):
+        with pytest.raises(BuildError, match="toy@abc cannot be installed"), listen(hear):
             install_order(order, home=tmp_path)
 
     worker = threading.Thread(target=wait)
@@ -346,7 +346,7 @@ def test_added_builds_are_told_and_found_however_their_path_is_spelt(shelf, monk
     found = add_builds([shelf.old, f"new={shelf.new}"], home=shelf.home)
     assert [build.record.version for build in found.builds] == ["1.0", "1.1"]
     heard = []
-    with listening(heard.append):
+    with listen(heard.append):
         add_builds(shelf.old, home=shelf.home)
     assert heard == []  # it is there
     assert find_build(shelf.new, shelf.home).record.version == "1.1"

@@ -3,7 +3,7 @@
 import pytest
 
 from boosters_eval import ConfigError
-from boosters_eval.cli.parser import spread
+from boosters_eval.cli.parser import repeat_options
 from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY
 from boosters_eval.runners.builds.reference import is_reference, label_of, parse_reference
 from toys import write_runner, write_source, write_wheel
@@ -73,5 +73,5 @@ def test_what_cannot_be_a_build_is_refused_in_one_sentence(text, said, tmp_path,
 
 def test_a_comma_in_the_path_of_a_build_separates_nothing():
     given = ["-l", "xgboost,lightgbm==4.3.0,new=boosters@/a,b/x.whl,boosters@c,d.whl,dir/f.py:C"]
-    words = spread(given, {"-l": BEFORE_A_LIBRARY})
+    words = repeat_options(given, {"-l": BEFORE_A_LIBRARY})
     assert words[1::2] == ["xgboost", "lightgbm==4.3.0", "new=boosters@/a,b/x.whl", "boosters@c,d.whl", "dir/f.py:C"]

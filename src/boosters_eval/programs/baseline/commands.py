@@ -25,7 +25,7 @@ from boosters_eval.programs.benchmark.compare import ComparisonFindings, announc
 from boosters_eval.programs.benchmark.planning import prepare
 from boosters_eval.programs.benchmark.request import SuiteRequest, Tolerant
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.runs import load_run, run_prepared
+from boosters_eval.programs.benchmark.runs import execute_prepared, load_run
 from boosters_eval.programs.benchmark.seeds import count_seeds
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.runners.builds.reference import label_of
@@ -200,7 +200,7 @@ def record_baseline(request: RecordRequest) -> Findings:
         announce(prepared)
         if request.dry_run:
             return describe_plan(prepared)
-        results = run_prepared(prepared)
+        results = execute_prepared(prepared)
     made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
     if not request.dry_run:
         save_baseline(made, path)
@@ -295,7 +295,7 @@ def check_baseline(request: CheckRequest) -> Findings:
     announce(prepared.run)
     if request.dry_run:
         return describe_plan(prepared.run)
-    results = run_prepared(prepared.run)
+    results = execute_prepared(prepared.run)
     return CheckFindings(prepared.judge(results), request, results)
 
 
@@ -308,7 +308,9 @@ def check_suite(request: QuickRequest | FullRequest) -> Findings:
     asked = SuiteRequest(**shared, suite=request.suite)
     prepared = prepare_suite(asked)
     announce(prepared)
-    return describe_plan(prepared) if request.dry_run else UncheckedFindings(run_prepared(prepared), asked, path=path)
+    return (
+        describe_plan(prepared) if request.dry_run else UncheckedFindings(execute_prepared(prepared), asked, path=path)
+    )
 
 
 @dataclass(frozen=True)

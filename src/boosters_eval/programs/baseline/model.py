@@ -17,8 +17,8 @@ from boosters_eval.core.files import (
     FORMAT,
     Format,
     check_format,
+    check_path,
     compute_digest,
-    given_path,
     load_json,
     read_text,
     write_atomically,
@@ -203,7 +203,7 @@ def digest_mapping(results: tuple[BaselineResult, ...]) -> str:
 
 def load_baseline(path: str | Path) -> Baseline:
     """Read a baseline; whatever else the file is, one sentence says so."""
-    path = given_path(path)
+    path = check_path(path)
     raw = _parse(path, read_text(path))
     version = raw["schema_version"]
     if not _is_of_rfc(version):
@@ -239,7 +239,7 @@ def save_baseline(baseline: Baseline, path: str | Path) -> None:
     """Write the file whole or not at all, laid out so that a change shows as a changed line."""
     require("baseline", baseline, Baseline, "a Baseline")
     text = _layout(baseline.model_dump(mode="json", exclude_defaults=False))
-    write_atomically(given_path(path), escape_json(text) + "\n")
+    write_atomically(check_path(path), escape_json(text) + "\n")
 
 
 def _layout(value: Any, indent: int = 0) -> str:

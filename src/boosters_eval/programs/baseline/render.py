@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree as ET
 
 from boosters_eval.core.terms import given, named
-from boosters_eval.core.text import clean, count_of, in_sentence
+from boosters_eval.core.text import clean, count_of, lower_initial
 from boosters_eval.metrics import label
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
@@ -260,7 +260,7 @@ def _moved(finding: Finding) -> str:
         return f"{finding.status.value} ({finding.note})"
     size = percent(finding.change) if math.isfinite(finding.change) else "from 0"
     note = f" ({finding.note})" if finding.status is Status.UNLIKE else ""
-    return f"moved {in_sentence(label(finding.metric))} by {size}{note}"
+    return f"moved {lower_initial(label(finding.metric))} by {size}{note}"
 
 
 def _suspicion(check: Check) -> str:

@@ -14,7 +14,7 @@ from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import PlannedRun, check_names
 from boosters_eval.programs.benchmark.benchmarks import make_comparison, select_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
-from boosters_eval.programs.benchmark.runs import run_prepared
+from boosters_eval.programs.benchmark.runs import execute_prepared
 from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
 from boosters_eval.programs.benchmark.usermetrics import metric_names
 from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
@@ -118,7 +118,7 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
     announce(prepared)
     if request.dry_run:
         return describe_plan(prepared)
-    results = run_prepared(prepared)
+    results = execute_prepared(prepared)
     verdict = None if request.against is None else results.regressions(request.against, test=request.test)
     return ComparisonFindings(results, request, verdict)
 

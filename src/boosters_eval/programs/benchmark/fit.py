@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.core.errors import MetricInputError, UnsupportedError
-from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.datasets import Split, open_stored, split_rows
-from boosters_eval.engine.lane import message_of
+from boosters_eval.engine.lane import get_message
 from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
 from boosters_eval.engine.processes import die_with_parent
 from boosters_eval.engine.workload import Workload
@@ -218,7 +218,7 @@ def _measure_memory(runner: type[Runner], translation: Translation, train: Train
         try:
             answer = _fit_for_memory(runner, translation, train, x_valid)
         except BaseException as error:  # noqa: BLE001 (the process ends right after)
-            answer = {"failed": f"{type(error).__name__}: {message_of(error)}"}
+            answer = {"failed": f"{type(error).__name__}: {get_message(error)}"}
         with contextlib.suppress(OSError):
             os.write(writer, json.dumps(answer).encode())
         os._exit(0)
@@ -282,7 +282,7 @@ class Fit(Workload):
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:
         """Import the library and everything needed to score its predictions."""
-        runner: type[Runner] = at_address(address)
+        runner: type[Runner] = load_address(address)
         metrics = [UserMetric.model_validate_json(text) for text in lane.preload]
         for metric in metrics:
             metric.find()  # all files run before anything is registered here, which they may register themselves

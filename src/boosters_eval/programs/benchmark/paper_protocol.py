@@ -15,7 +15,7 @@ from pydantic import Field
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.model import Model
-from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.runners.parameters import Mark
 
@@ -160,7 +160,7 @@ def locate_steps(names: tuple[str, ...]) -> dict[str, str]:
 def load_steps(inputs: Mapping[str, str]) -> None:
     """Register what `locate_steps` described."""
     for name, address in json.loads(inputs.get("steps", "{}")).items():
-        STEPS.register(name, at_address(address), replace=True)
+        STEPS.register(name, load_address(address), replace=True)
 
 
 def override_natives(translation: Translation, protocol: Protocol | None) -> Translation:

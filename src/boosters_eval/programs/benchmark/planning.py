@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, DatasetError, UnsupportedError
-from boosters_eval.core.machine import available_cpus, physical_cores
+from boosters_eval.core.machine import count_cores, list_cpus
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.request import Repeat
 from boosters_eval.core.terms import given
@@ -139,7 +139,7 @@ def count_timing_threads() -> int:
     """What timing mode uses: BOOSTERS_EVAL_THREADS, or all physical cores."""
     text = os.environ.get("BOOSTERS_EVAL_THREADS")
     if not text:
-        return min(physical_cores(), len(available_cpus()))
+        return min(count_cores(), len(list_cpus()))
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(f"The BOOSTERS_EVAL_THREADS variable must be a count of at least 1. Got '{text}' instead.")
     return resolve_threads(int(text))

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, field_validator
 from boosters_eval.core.errors import require
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.text import csv_cell
+from boosters_eval.core.text import clean_csv_cell
 from boosters_eval.datasets.config import DataAudit
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
@@ -155,8 +155,8 @@ def write_csv(results: Sequence[BenchmarkResult], others: Sequence[BenchmarkErro
     named = dict.fromkeys([*ROW_FIELDS, *(name for row in rows for name in row if name not in last), *last])
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(named), lineterminator="\n")
-    writer.writerow({name: csv_cell(name) for name in named})
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
+    writer.writerow({name: clean_csv_cell(name) for name in named})
+    writer.writerows({name: clean_csv_cell(value) for name, value in row.items()} for row in rows)
     return buffer.getvalue()
 
 

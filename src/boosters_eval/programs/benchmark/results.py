@@ -17,7 +17,7 @@ from boosters_eval.core.files import (
     MAX_TEXT,
     Format,
     check_format,
-    given_path,
+    check_path,
     load_json,
     read_text,
     write_atomically,
@@ -217,7 +217,7 @@ class ResultCollection:
         left_out = None if include_metadata else {"metadata"}
         text = escape_json(self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
         if path is not None:
-            write_atomically(given_path(path), text)
+            write_atomically(check_path(path), text)
         return text
 
     def to_csv(self, path: str | Path | None = None) -> str:
@@ -229,7 +229,7 @@ class ResultCollection:
         """
         text = write_csv(self.results, [*self.errors, *self.unsupported, *self.unavailable])
         if path is not None:
-            write_atomically(given_path(path), text)
+            write_atomically(check_path(path), text)
         return text
 
     def best(
@@ -333,7 +333,7 @@ class ResultCollection:
     @classmethod
     def load_partial(cls, path: str | Path) -> Self:
         """Read what `save_partial` or `to_json` wrote."""
-        return cls.from_json(read_text(given_path(path), limit=MAX_RESULTS), source=str(path))
+        return cls.from_json(read_text(check_path(path), limit=MAX_RESULTS), source=str(path))
 
     @classmethod
     def from_json(cls, text: str, *, source: str = "results") -> Self:

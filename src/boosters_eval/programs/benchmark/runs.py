@@ -12,15 +12,15 @@ from boosters_eval.core import machine
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import tell
-from boosters_eval.core.text import with_article
+from boosters_eval.core.text import add_article
 from boosters_eval.datasets.config import DataAudit
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.execute import Mode
-from boosters_eval.engine.facts import now
-from boosters_eval.engine.journal import no_collection
+from boosters_eval.engine.facts import format_now
+from boosters_eval.engine.journal import pause_collection
 from boosters_eval.engine.observer import Observer
-from boosters_eval.engine.runs import RunKind, find_run, folder_of, load_verified
-from boosters_eval.engine.session import KnownOutcomes, is_elsewhere, mode_of, opened
+from boosters_eval.engine.runs import RunKind, find_folder, find_run, load_verified
+from boosters_eval.engine.session import KnownOutcomes, choose_mode, is_elsewhere, open_session
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
@@ -46,19 +46,19 @@ BENCHMARK = "benchmark"  # what these runs are read as
 _NAMED = {"spec", "target"}  # by other fields in the error of a benchmark
 
 
-def run_prepared(prepared: PreparedRun) -> ResultCollection:
+def execute_prepared(prepared: PreparedRun) -> ResultCollection:
     """Carry out a prepared run, in as many looks as its verdicts need."""
     check_devices(prepared.plan)
     timed_here = prepared.settings.timing_mode and not is_elsewhere(prepared.settings)
     found = machine.find_disturbances() if timed_here else ()
     for item in found:
         warnings.warn(item.warning, BoostersEvalWarning, stacklevel=3)
-    with opened(prepared.settings, prepared.plan) as session:
+    with open_session(prepared.settings, prepared.plan) as session:
         growth = prepared.growth
         if growth is None:
             return collect(run_once(session, prepared, found))
 
-        begin, first = now(), _FirstCell()
+        begin, first = format_now(), _FirstCell()
         looks: list[Run] = []  # each has the outcomes of those before it
 
         def look(seeds: int) -> ResultCollection:
@@ -120,7 +120,7 @@ def run_once(
     facts = {name: value for name, value in found.items() if value}
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
-    earlier = folder_of(plan, settings.home) if mode_of(settings) is not Mode.NEW else None
+    earlier = find_folder(plan, settings.home) if choose_mode(settings) is not Mode.NEW else None
     if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
         loaded, given = earlier.load(), known or KnownOutcomes()
@@ -140,7 +140,7 @@ def load_run(reference: str, home: Path | None = None, *, verified: bool = False
         return collect(load_verified(folder))
     shown, latest = folder.shown(), folder.attempts()[-1]
     unfinished = latest if folder.attempt is None and shown != latest else None
-    with no_collection():
+    with pause_collection():
         return collect(folder.load(shown), unfinished=unfinished)
 
 
@@ -151,7 +151,7 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
     if other is not None:
         kind = run.facts.kind
         raise RunError(
-            f"Run {plan.run_id} has no benchmark results: it is {with_article(kind)} run, which has reports of its own."
+            f"Run {plan.run_id} has no benchmark results: it is {add_article(kind)} run, which has reports of its own."
         )
     if any(spec.protocol is not None for spec in fit_specs(plan).values()):  # a baseline would lose how they came about
         raise RunError(

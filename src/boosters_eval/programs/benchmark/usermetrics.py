@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import compute_digest, read_text, resolved
 from boosters_eval.core.model import Model
-from boosters_eval.core.modules import address_of, at_address, named_in
+from boosters_eval.core.modules import address_of, load_address, named_in
 from boosters_eval.core.terms import the
 from boosters_eval.metrics import METRICS, Metric, find, is_declared, metric_from_callable, register_metric
 
@@ -36,7 +36,7 @@ class UserMetric(Model):
             function = named_in(Path(self.file), self.name, "function")
         else:
             file = None if self.module else self.file
-            function = at_address({"module": self.module, "name": self.function or self.name, "file": file})
+            function = load_address({"module": self.module, "name": self.function or self.name, "file": file})
         found: Callable[..., Any] = function
         return found
 

@@ -19,7 +19,7 @@ from boosters_eval.core.errors import (
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import is_heard, tell
 from boosters_eval.core.text import count_of
-from boosters_eval.engine.session import KnownOutcomes, check_names, continuing, is_elsewhere, opened
+from boosters_eval.engine.session import KnownOutcomes, check_names, continue_settings, is_elsewhere, open_session
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.benchmarks import make_comparison
@@ -261,8 +261,8 @@ class Bisector:
             for seeds in schedule:
                 prepared = self._prepared(runners, seeds)
                 if session is None:
-                    settings = continuing(self.request, prepared.plan) if self.steps else self.request
-                    session = stack.enter_context(opened(settings, prepared.plan))
+                    settings = continue_settings(self.request, prepared.plan) if self.steps else self.request
+                    session = stack.enter_context(open_session(settings, prepared.plan))
                 run = self._run(session, prepared, known, runs[-1] if runs else "")
                 if run.failures:
                     break

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ExitCode, Interruption
 from boosters_eval.core.findings import Findings, Removable, Removal
-from boosters_eval.core.text import as_json, count_of, sized
+from boosters_eval.core.text import count_of, dump_json, format_size
 from boosters_eval.runners.builds.install import install_reference
 from boosters_eval.runners.builds.reference import parse_reference
 from boosters_eval.runners.builds.sources import list_wheels, wheels_folder
@@ -46,7 +46,7 @@ class AddedBuilds(Findings):
 
     def show(self, screen: Screen) -> None:
         for record in (build.record for build in self.builds):
-            told = f"{record.distribution} {record.version}  {sized(record.size)}"
+            told = f"{record.distribution} {record.version}  {format_size(record.size)}"
             screen.say(f"{record.build_id}  {record.reference}  {told}")
 
 
@@ -67,7 +67,7 @@ class ListedBuilds(Findings):
             screen.note(f"Note: there are no builds in {builds_folder(self.request.home)}.")
         else:
             rows = [
-                (item.build_id, item.reference, item.version, _kind(build), _when(build.used), sized(item.size))
+                (item.build_id, item.reference, item.version, _kind(build), _when(build.used), format_size(item.size))
                 for build in self.builds
                 for item in (build.record,)
             ]
@@ -75,11 +75,11 @@ class ListedBuilds(Findings):
         self._note_wheels(screen)
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
-        return as_json([_record(build) for build in self.builds])
+        return dump_json([_record(build) for build in self.builds])
 
     def _note_wheels(self, screen: Screen) -> None:
         if self.wheels:
-            size = sized(sum(wheel.size for wheel in self.wheels))
+            size = format_size(sum(wheel.size for wheel in self.wheels))
             what = f"{count_of(len(self.wheels), 'wheel')} of commits, {size}"
             screen.note(f"Note: {what}, in {wheels_folder(self.request.home)}; 'builds prune' removes them too.")
 
@@ -118,14 +118,14 @@ class ShownBuild(Findings):
             "python": record.python,
             "installed": f"{_when(datetime.fromisoformat(record.installed_at).timestamp())}, in {record.seconds:.0f} s",
             "last used": _when(build.used),
-            "folder": f"{build.folder} ({sized(record.size)})",
+            "folder": f"{build.folder} ({format_size(record.size)})",
         }
         for label, value in lines.items():
             if value:
                 screen.say(f"{label:<11}{value}")
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
-        return as_json({**_record(self.build), "whole": self.whole})
+        return dump_json({**_record(self.build), "whole": self.whole})
 
 
 def choose_builds(request: RemoveBuildsRequest) -> Removal:
@@ -151,12 +151,12 @@ def choose_unused(request: PruneBuildsRequest) -> Removal:
 
 
 def _wheel_line(wheel: KeptWheel) -> str:
-    return f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {sized(wheel.size)}"
+    return f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {format_size(wheel.size)}"
 
 
 def _removable(build: StoredBuild) -> Removable:
     record = build.record
-    line = f"{record.build_id}  {record.reference}  {_when(build.used)}  {sized(record.size)}"
+    line = f"{record.build_id}  {record.reference}  {_when(build.used)}  {format_size(record.size)}"
     return Removable(record.build_id, line, partial(remove_build, build.folder))
 
 

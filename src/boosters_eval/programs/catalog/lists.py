@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import tell
-from boosters_eval.core.text import as_json
+from boosters_eval.core.text import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Inventory(Findings):
             screen.say(self.more)
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        return as_json(list(self.records))
+        return dump_json(list(self.records))
 
 
 def _text(value: Any) -> str:
@@ -112,7 +112,7 @@ def list_datasets(request: DatasetsRequest) -> Inventory:
 
 
 def list_suites(request: SuitesRequest) -> Inventory:
-    from boosters_eval.core.machine import physical_cores  # noqa: PLC0415 (keeps other lists fast)
+    from boosters_eval.core.machine import count_cores  # noqa: PLC0415 (keeps other lists fast)
     from boosters_eval.programs.benchmark.suites import (  # noqa: PLC0415
         SUITES,
         costs_by_key,
@@ -124,7 +124,7 @@ def list_suites(request: SuitesRequest) -> Inventory:
     history = costs_by_key(read_cell_seconds(request.home))
     records = []
     for name, suite in SUITES.items():
-        seconds = estimate_seconds(suite, history, jobs=physical_cores())
+        seconds = estimate_seconds(suite, history, jobs=count_cores())
         minutes = "" if seconds is None else f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
         records.append(
             {

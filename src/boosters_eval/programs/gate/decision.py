@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
 from boosters_eval.core.files import check_format, compute_digest, load_json, read_text
-from boosters_eval.core.files import home as run_home
+from boosters_eval.core.files import find_home as run_home
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.runs import find_run, load_verified

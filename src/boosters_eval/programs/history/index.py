@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
-from boosters_eval.core.files import home as home_of
+from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import count_of

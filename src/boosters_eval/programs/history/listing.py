@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import named
-from boosters_eval.core.text import as_json
-from boosters_eval.engine.plain import cells_text, data_sets, kind_text, local_time
+from boosters_eval.core.text import dump_json
+from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time, list_data_sets
 from boosters_eval.programs.history import query
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _data(entry: RunEntry) -> str:
     """The data sets of a run of which the history has no numbers."""
     from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (loads pydantic)
 
-    return data_sets(RunFolder(Path(entry.source)), entry.attempt) if entry.origin == "run" else ""
+    return list_data_sets(RunFolder(Path(entry.source)), entry.attempt) if entry.origin == "run" else ""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class HistoryRun(Findings):
         lines = {
             "run": f"{entry.run_id}, attempt {entry.attempt}",
             "name": entry.name,
-            "kind": kind_text(entry.kind, entry.title),
+            "kind": describe_kind(entry.kind, entry.title),
             "data": self.data,
             "state": entry.state + (f": {entry.fault}" if entry.fault else ""),
-            "started": local_time(entry.started_at),
-            "cells": cells_text(entry),
+            "started": format_local_time(entry.started_at),
+            "cells": describe_cells(entry),
             "versions": _versions(entry),
             "commit": f"{commit} on {entry.git_branch}" if commit and entry.git_branch else commit,
             "machine": " ".join(filter(None, [entry.machine_label, f"({entry.machine})" if entry.machine else ""])),
@@ -85,7 +85,7 @@ class HistoryRun(Findings):
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
         """The run as plain data."""
-        return as_json(self.record)
+        return dump_json(self.record)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class HistoryListing(Findings):
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
         """The runs as plain data."""
-        return as_json([run.record for run in self.runs])
+        return dump_json([run.record for run in self.runs])
 
     def conclude(self, screen: Screen) -> None:
         """What is not listed."""
@@ -126,12 +126,12 @@ def _row(run: HistoryRun) -> tuple[str, ...]:
     name = entry.run_id if entry.attempt <= 1 else f"{entry.run_id}/{entry.attempt}"
     return (
         name + (f" ({entry.name})" if entry.name else ""),
-        local_time(entry.started_at),
+        format_local_time(entry.started_at),
         entry.title if entry.kind in ("benchmark", "", entry.title) else f"{entry.kind}: {entry.title}",
         _commit(entry) or "-",
         _versions(entry) or "-",
         " ".join(filter(None, [entry.machine_label, entry.machine[:6]])) or "-",
-        cells_text(entry),
+        describe_cells(entry),
         _verdict(run),
     )
 

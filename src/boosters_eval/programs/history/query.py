@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.files import home as home_of
+from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
 from boosters_eval.programs.history.index import IMPORTS, ask_index, hold, stream_index

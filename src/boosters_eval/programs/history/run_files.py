@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from boosters_eval.core.files import FORMAT, MAX_RESULTS, MAX_TEXT, check_regular, compute_digest, other_format
-from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.plain import LINE, START, line_digest
+from boosters_eval.core.files import FORMAT, MAX_RESULTS, MAX_TEXT, check_regular, compute_digest, describe_format
+from boosters_eval.engine.cell import make_key
+from boosters_eval.engine.plain import LINE, START, digest_line
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history.model import PER_SECOND
@@ -133,13 +133,13 @@ def _take_plan(content: Content, plan: Raw, path: Path) -> dict[str, int]:
     content.specs = dict(zip(names, plan["specs"], strict=True))
     content.cells = Counter((names[index], target) for index, target, _, _ in plan["refs"])
     content.builds = {target: build for known in plan["builds"].values() for target, build in known.items()}
-    return {cell_key(names[index], *rest): number for number, (index, *rest) in enumerate(plan["refs"])}
+    return {make_key(names[index], *rest): number for number, (index, *rest) in enumerate(plan["refs"])}
 
 
 def _check_format(raw: Raw, what: str) -> None:
     version = raw.get("schema_version")
     if version != FORMAT:
-        raise DamagedError(f"{what} {other_format(version)}")
+        raise DamagedError(f"{what} {describe_format(version)}")
 
 
 def _take_outcomes(content: Content, journal: JournalContent, order: dict[str, int]) -> None:
@@ -197,7 +197,7 @@ def _read_journal(path: Path) -> JournalContent:
                 raise DamagedError(f"{path.name}: line {number} {error}") from None
             except _UNREADABLE:
                 raise DamagedError(f"{path.name}: line {number} has content that cannot be read") from None
-            previous = line_digest(line)
+            previous = digest_line(line)
     return found
 
 
@@ -209,10 +209,10 @@ def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: b
             raw["data_digest"] = found.data_digests[common.decode()]
         # The last outcome of a cell counts. What a plug-in names in its own way is count_of, but not recognized.
         named = "spec" in raw or "config_name" in raw
-        key = cell_key(*_pair(raw), raw["seed"], raw.get("fold")) if named else f"{_UNKNOWN}{len(found.outcomes)}"
+        key = make_key(*_pair(raw), raw["seed"], raw.get("fold")) if named else f"{_UNKNOWN}{len(found.outcomes)}"
         found.outcomes[key] = raw, kind == b"failure"
     elif kind == b"common":
-        found.data_digests[line_digest(text)[:16]] = raw.get("data_digest")
+        found.data_digests[digest_line(text)[:16]] = raw.get("data_digest")
     elif kind == b"begin":
         found.begin = raw
         _check_format(raw, "begins a journal")

@@ -22,13 +22,13 @@ from boosters_eval.core.files import (
     check_writable,
     compute_digest,
     load_json,
+    open_atomically,
     read_text,
     write_atomically,
-    writing_atomically,
 )
-from boosters_eval.core.files import home as home_of
+from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.text import count_of, csv_cell, escape_json, with_article
+from boosters_eval.core.text import add_article, clean_csv_cell, count_of, escape_json
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import collect
@@ -211,7 +211,7 @@ def export_runs(request: ExportHistoryRequest) -> HistoryExport:
     found = HistoryExport(query.make_filter(request), request.format or by_ending, output, request.home)
     if output is not None:
         check_writable(output)
-        with writing_atomically(output) as file:
+        with open_atomically(output) as file:
             found.pour(file.write)
     return found
 
@@ -244,7 +244,7 @@ def _why_not(entry: RunEntry) -> str:
     return (
         "has not begun"
         if entry.state == "not begun"
-        else f"is {with_article(entry.kind)} run, which has reports of its own"
+        else f"is {add_article(entry.kind)} run, which has reports of its own"
     )
 
 
@@ -280,7 +280,7 @@ def export_csv(wanted: HistoryFilter, write: Callable[[str], object], home: Path
         for change in changes:
             mean = repr(change.mean) if change.n else ""
             values = (*_get_run(entry), *_get_change(change), mean, change.verdict, change.before)
-            rows.writerow(map(csv_cell, values))
+            rows.writerow(map(clean_csv_cell, values))
         write(buffer.getvalue())
         buffer.seek(0)
         buffer.truncate()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.core.text import in_sentence
+from boosters_eval.core.text import lower_initial
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.programs.importances.checks import LABELS
 from boosters_eval.programs.importances.disputes import disputed_section
@@ -85,7 +85,7 @@ def _dots(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, int
         value = found.mean if kind == "permutation" else found.share
         if found.kind == kind and value is not None:
             panels.setdefault(marked(one, found.library), {})[found.feature] = Dot(value, found.low, found.high)
-    metric = in_sentence(metric_label(one.metric)) if one.metric else "the metric"
+    metric = lower_initial(metric_label(one.metric)) if one.metric else "the metric"
     axis = f"how much worse {metric} gets" if kind == "permutation" else "share of the sum"
     interval = any(dot.low is not None for dots in panels.values() for dot in dots.values())
     note = "the mean over the seeds" + (", with its 95 % interval" if interval else "")

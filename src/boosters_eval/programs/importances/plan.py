@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
-from boosters_eval.core.files import home
+from boosters_eval.core.files import find_home
 from boosters_eval.core.terms import the
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder
@@ -87,7 +87,7 @@ def plan_explanations(
     ]
     plan = Plan.of(IMPORTANCES, specs, prepared.plan.refs, prepared.plan.excluded, prepared.plan.targets)
     found = prepared.inputs
-    arrays = RunFolder(home(prepared.settings.home).absolute() / "runs" / plan.run_id).arrays
+    arrays = RunFolder(find_home(prepared.settings.home).absolute() / "runs" / plan.run_id).arrays
     return replace(prepared, plan=plan, inputs=ExplanationInputs(found.stored, found.splitters, arrays))
 
 

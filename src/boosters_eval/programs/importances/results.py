@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.core.errors import ConfigError, ExitCode, RunError, require
-from boosters_eval.core.files import home
+from boosters_eval.core.files import find_home
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.text import with_article
+from boosters_eval.core.text import add_article
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import find_run
-from boosters_eval.engine.session import PlannedRun, opened
-from boosters_eval.engine.summaries import kind_of
+from boosters_eval.engine.session import PlannedRun, open_session
+from boosters_eval.engine.summaries import find_kind
 from boosters_eval.programs.benchmark.compare import announce, describe_run, explain_failure, is_success
 from boosters_eval.programs.benchmark.runs import BenchmarkKind, collect_fits, run_once
 from boosters_eval.programs.importances.plan import IMPORTANCES, prepare_importances
@@ -160,9 +160,9 @@ def explain(request: ImportancesRequest) -> Findings:
 
 def run_explained(prepared: PreparedRun) -> Explanations:
     """Carry out a prepared run."""
-    with opened(prepared.settings, prepared.plan) as session:
+    with open_session(prepared.settings, prepared.plan) as session:
         run = run_once(session, prepared, kind=IMPORTANCES)
-    return read_explanations(run, RunFolder(home(prepared.settings.home) / "runs" / run.plan.run_id).arrays)
+    return read_explanations(run, RunFolder(find_home(prepared.settings.home) / "runs" / run.plan.run_id).arrays)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def load_explanations(reference: str, where: Path | None = None) -> Explanations
 def is_explained(reference: str, where: Path | None = None) -> bool:
     """Whether a reference names a run of this kind; `last` does if the latest of all is one."""
     folder = find_run(reference, where)
-    return kind_of(folder, folder.attempts()[-1]) == IMPORTANCES
+    return find_kind(folder, folder.attempts()[-1]) == IMPORTANCES
 
 
 def read_explanations(run: Run, arrays: Path, *, unfinished: int | None = None) -> Explanations:
@@ -225,7 +225,7 @@ def read_explanations(run: Run, arrays: Path, *, unfinished: int | None = None) 
     plan = run.plan
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
         kind = run.facts.kind
-        raise RunError(f"Run {plan.run_id} explains no models: it is {with_article(kind)} run.")
+        raise RunError(f"Run {plan.run_id} explains no models: it is {add_article(kind)} run.")
     return Explanations(collect_fits(run, unfinished=unfinished), arrays.absolute())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import in_sentence
+from boosters_eval.core.text import lower_initial
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.programs.importances.checks import LABELS, format_roughly
 from boosters_eval.programs.importances.judge import order_features
@@ -100,7 +100,7 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
         Row((feature,), tuple(_importance_cell(found.get((feature, name)), decimals) for name in libraries))
         for feature in order[:top]
     )
-    metric = in_sentence(metric_label(findings.metric)) if findings.metric else "the metric"
+    metric = lower_initial(metric_label(findings.metric)) if findings.metric else "the metric"
     what = (
         f"How much worse {metric} gets when a feature is shuffled, ± its spread over the seeds."
         if kind == "permutation"

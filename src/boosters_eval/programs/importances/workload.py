@@ -16,7 +16,7 @@ from annotated_types import Ge, MinLen
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.engine.lane import message_of
+from boosters_eval.engine.lane import get_message
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.rows import quantile_columns
 from boosters_eval.metrics.task import Task
@@ -317,7 +317,7 @@ class _Subject:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
-            return {"no_probe": f"{type(error).__name__}: {message_of(error)}"}
+            return {"no_probe": f"{type(error).__name__}: {get_message(error)}"}
 
     def timed(self, part: str, call: Callable[[], Any]) -> Any:
         """The answer of a library, under the clock."""

@@ -12,7 +12,7 @@ from boosters_eval.core.files import check_writable, write_atomically
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import escape_json, join_words
 from boosters_eval.engine.cell import Failure
-from boosters_eval.engine.session import PlannedRun, check_names, opened
+from boosters_eval.engine.session import PlannedRun, check_names, open_session
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.runs import BenchmarkKind
 from boosters_eval.programs.paper.comparison import Measured, PaperResults
@@ -62,7 +62,7 @@ class PreparedPaper:
         """Run each target, repeated over seeds. Finished cells are kept whatever happens."""
         plan, run = self.planned.plan, None
         if plan.cells:
-            with opened(self.request, plan) as session:
+            with open_session(self.request, plan) as session:
                 run = session.run(plan, PAPER, self.planned)
         return PaperResults(
             paper=self.spec.paper,

@@ -11,8 +11,8 @@ from annotated_types import Ge, Gt, Lt, MinLen
 from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.files import compute_digest, other_format, read_text
-from boosters_eval.core.model import Model, explained, first_error
+from boosters_eval.core.files import compute_digest, describe_format, read_text
+from boosters_eval.core.model import Model, explain_error, find_first_error
 from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, place
 from boosters_eval.runners.parameters import TrainingConfig
 
@@ -36,10 +36,10 @@ class PlacedModel(Model):
         try:
             return handler(data)
         except ValidationError as error:
-            told = explained(cls, error)
+            told = explain_error(cls, error)
             if isinstance(told, PlacedError):
                 raise told from None
-            path = (*first_error(error)["loc"], *getattr(told, "path", ()))
+            path = (*find_first_error(error)["loc"], *getattr(told, "path", ()))
             where = place(data, path)
             raise (PlacedError(f"{where}{told}") if where else _UnplacedError(str(told), path)) from None
 
@@ -364,7 +364,7 @@ class PaperSpecification(PlacedModel):
             raise _UnplacedError(f"This is a '{data['kind']}' file, not a specification.", ("kind",))
         version = data.get("schema_version", SCHEMA_VERSION) if isinstance(data, dict) else SCHEMA_VERSION
         if isinstance(version, bool) or version != SCHEMA_VERSION:
-            raise _UnplacedError(f"This is a specification {other_format(version)}.", ("schema_version",))
+            raise _UnplacedError(f"This is a specification {describe_format(version)}.", ("schema_version",))
         return data
 
     def table(self, table_id: str) -> PaperTable | None:

@@ -12,11 +12,11 @@ from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import compute_digest, dump_canonical
-from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
-from boosters_eval.engine.clock import adaptive_v1
-from boosters_eval.engine.facts import now
+from boosters_eval.engine.clock import time_adaptively
+from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.workload import Workload
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, MethodSpec, Size, ensure_data
@@ -121,9 +121,9 @@ class BindingWorkload(Workload):
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Backend]:
         """Import what the backend's sessions use."""
         for text in lane.preload:
-            generator = at_address(json.loads(text))
+            generator = load_address(json.loads(text))
             GENERATORS.register(generator.name, generator, replace=True)
-        backend: type[Backend] = at_address(address)
+        backend: type[Backend] = load_address(address)
         backend.load()
         return backend
 
@@ -140,7 +140,7 @@ class BindingWorkload(Workload):
         try:
             work = _Work(spec, session, Path(inputs["data"]), phase)
             budget = None if spec.budget_s is None else round(spec.budget_s * 1e9)
-            timing = adaptive_v1(work, max_runs=spec.max_runs, budget_ns=budget)
+            timing = time_adaptively(work, max_runs=spec.max_runs, budget_ns=budget)
         except RefusedError as error:
             raise RefusedError(str(error)) from error  # a failure is known by its type's name, not by a subclass
         finally:
@@ -160,7 +160,7 @@ class BindingWorkload(Workload):
             samples_ns=timing.samples_ns,
             phases_ns={name: tuple(times) for name, times in work.times.items()},
             versions=loaded.versions(),
-            measured_at=now(),
+            measured_at=format_now(),
         )
 
 

@@ -6,7 +6,7 @@ from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.text import clean_lines, group_digits, message
+from boosters_eval.core.text import clean_lines, clean_message, group_digits
 from boosters_eval.programs.parity.findings import MARKS, NOT_RUN_MARK, WORDS, name_oracle, reproduce_parts
 from boosters_eval.programs.parity.markdown import explanation, milliseconds, run_dates, times
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
@@ -172,7 +172,7 @@ def render_dashboard(report: ParityReport) -> str:
     ]
     lead = (
         "The same method on the same bytes, carried out by each backend, compared with a declared oracle, and timed. "
-        f"Measured {message(run_dates(report))}."
+        f"Measured {clean_message(run_dates(report))}."
     )
     return page(
         "Cross-binding parity",
@@ -230,8 +230,9 @@ def _score(score: BackendScore) -> str:
     own = ""
     if score.binding_divergent:
         own = f'<p class="mark">{group_digits(score.binding_divergent)} divergent from the canonical binding</p>'
+    name, sort = text(clean_message(score.backend)), text(clean_message(kind))
     return (
-        f'<article class="card score"><h4>{text(message(score.backend))}<small>{text(message(kind))}</small></h4>'
+        f'<article class="card score"><h4>{name}<small>{sort}</small></h4>'
         f'<div class="bar" aria-hidden="true">{bar}</div><ul class="counts">{words}</ul>{own}'
         f"<dl><div><dt>Cells</dt><dd>{group_digits(score.n_cells)}</dd></div>"
         f"<div{' class=alarm' if score.n_failed else ''}><dt>Failed</dt><dd>{group_digits(score.n_failed)}</dd></div>"
@@ -252,10 +253,10 @@ def _findings(cells: list[ParityCell]) -> str:
     rows = [
         [
             f'<td><span class="word v-{cell.word}">{cell.word}</span></td>',
-            *(plain(message(name)) for name in (cell.row.method, cell.row.backend, f"{cell.row.n}x{cell.row.p}")),
+            *(plain(clean_message(name)) for name in (cell.row.method, cell.row.backend, f"{cell.row.n}x{cell.row.p}")),
             numeric(str(cell.row.threads), cell.row.threads),
             numeric(milliseconds(cell.row.reported_ms), cell.row.reported_ms),
-            plain(message(explanation(cell))),
+            plain(clean_message(explanation(cell))),
         ]
         for cell in cells[:_MAX_FINDINGS]
     ]
@@ -273,4 +274,4 @@ def _environment(report: ParityReport) -> str:
     pairs = [("Host", host) for host in hosts]
     pairs += [("Measured", run_dates(report))]
     pairs += [(name, ", ".join(found)) for name, found in report.versions.items()]
-    return old.environment(tuple((message(name), message(value)) for name, value in pairs))
+    return old.environment(tuple((clean_message(name), clean_message(value)) for name, value in pairs))

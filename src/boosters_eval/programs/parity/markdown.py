@@ -6,7 +6,7 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import group_digits, message
+from boosters_eval.core.text import clean_message, group_digits
 from boosters_eval.programs.parity.findings import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
 from boosters_eval.programs.parity.verdicts import ParityVerdict
 from boosters_eval.reports.markdown import escape, markdown_table
@@ -56,7 +56,7 @@ def _header(report: ParityReport) -> str:
 
 def _text(given: str) -> str:
     """Names and messages are foreign: one line, no control characters, no markup."""
-    return escape(message(given))
+    return escape(clean_message(given))
 
 
 def run_dates(report: ParityReport) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, ExitCode, FileFormatError
-from boosters_eval.core.files import FORMAT, Format, check_format, home, load_json, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, Format, check_format, find_home, load_json, read_text, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.engine.artifacts import load_array, save_array
@@ -123,7 +123,7 @@ class ReferenceStore:
 
 def find_root(request: ParityRequest | OraclesListRequest) -> Path:
     """Where data, arrays and references are kept."""
-    return home(request.home).absolute() / "parity"
+    return find_home(request.home).absolute() / "parity"
 
 
 def open_store(request: ParityRequest | OraclesListRequest) -> ReferenceStore:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import escape_json
-from boosters_eval.engine.journal import no_collection
+from boosters_eval.engine.journal import pause_collection
 from boosters_eval.programs.parity.catalog import register_files
 from boosters_eval.programs.parity.dashboard import render_dashboard
 from boosters_eval.programs.parity.findings import build_parity_report
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def render_results(request: ParityRenderRequest) -> RenderedParity:
     """Render results as Markdown, as a dashboard of one HTML file, or as JSON."""
     register_files(request.registry)
-    with no_collection():
+    with pause_collection():
         rows = merge(*map(read_rows, request.csv))
         report = build_parity_report(rows, declared_backends(rows))
         write_atomically(request.out, _RENDERERS[request.out.suffix.lower()](report))

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, ValidationError, field_validato
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import FORMAT, MAX_RESULTS, check_format, read_text, write_atomically
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.text import clean_lines, csv_cell, encodable
+from boosters_eval.core.text import clean_csv_cell, clean_lines, make_encodable
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RowKey(NamedTuple):
 
 def _fit_for_a_cell(given: str) -> str:
     """Text comes from programs of every kind: what no file can hold, or a terminal would obey, goes here."""
-    return given if given.isprintable() else clean_lines(encodable(given)).rstrip("\n")
+    return given if given.isprintable() else clean_lines(make_encodable(given)).rstrip("\n")
 
 
 CellText = Annotated[str, AfterValidator(_fit_for_a_cell)]
@@ -178,7 +178,7 @@ def _cell(name: str, value: Any) -> Any:
     if name not in _TEXT:
         return value
     # What a spreadsheet takes for text. Reading takes one apostrophe away, so one that was there is doubled.
-    return f"'{value}" if value.startswith("'") else csv_cell(value)
+    return f"'{value}" if value.startswith("'") else clean_csv_cell(value)
 
 
 def write_rows(path: Path, rows: Iterable[ParityRow]) -> None:

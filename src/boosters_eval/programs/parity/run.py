@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, tell
-from boosters_eval.engine.facts import now
-from boosters_eval.engine.journal import read
+from boosters_eval.engine.facts import format_now
+from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
-from boosters_eval.engine.runs import folder_of, run_folders
-from boosters_eval.engine.session import PlannedRun, check_names, continuing, opened
+from boosters_eval.engine.runs import find_folder, list_run_folders
+from boosters_eval.engine.session import PlannedRun, check_names, continue_settings, open_session
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.catalog import register_files
@@ -136,7 +136,7 @@ class PlannedParity(PlannedRun):
     def of_rows(cls, planned: ParityPlan, settings: RunSettings) -> PlannedParity:
         kept = [f"{row.spec} {row.backend}: kept" for row in planned.kept]
         absent = [f"{row.spec} {row.backend}: {row.status.value}: {row.message}" for row in planned.absent]
-        return replace(cls.of(planned.plan, continuing(settings, planned.plan)), known=(*kept, *absent))
+        return replace(cls.of(planned.plan, continue_settings(settings, planned.plan)), known=(*kept, *absent))
 
     @property
     def exit_code(self) -> int:
@@ -249,11 +249,11 @@ def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingS
     if not (request.resume or request.rerun_failed):
         return {}
     rows = read_rows(request.out_csv) if request.out_csv is not None and request.out_csv.exists() else []
-    folder = folder_of(plan, request.home)
-    if folder is not None and not read(folder.journal_path(folder.attempts()[-1])).sealed:
+    folder = find_folder(plan, request.home)
+    if folder is not None and not read_journal(folder.journal_path(folder.attempts()[-1])).sealed:
         run = folder.load()
         since = {
-            later.run_id for later in takewhile(lambda each: each.run_id != plan.run_id, run_folders(request.home))
+            later.run_id for later in takewhile(lambda each: each.run_id != plan.run_id, list_run_folders(request.home))
         }
         rows = [row for row in rows if row.run_id in since]
         if request.max_cells is None and not rows:
@@ -277,7 +277,7 @@ def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> Pa
     try:
         reason = find_versions(BACKENDS[backend])[0] or no_data
     except BrokenBackendError as error:
-        return make_row(spec, backend, BindingStatus.FAILED, message=str(error), measured_at=now())
+        return make_row(spec, backend, BindingStatus.FAILED, message=str(error), measured_at=format_now())
     return make_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
 
 
@@ -287,13 +287,13 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
     judged: list[ParityRow] = []
     if planned.plan.refs:
         part = planned.kept or request.max_cells is not None
-        settings = continuing(request, planned.plan) if part else request
-        with opened(settings, planned.plan) as session:
+        settings = continue_settings(request, planned.plan) if part else request
+        with open_session(settings, planned.plan) as session:
             try:
                 facts = {"unavailable": planned.unavailable}
                 run = session.run(planned.plan, PARITY, partial(_inputs, find_root(request)), facts=facts)
             except KeyboardInterrupt:
-                folder = folder_of(planned.plan, request.home)
+                folder = find_folder(planned.plan, request.home)
                 with contextlib.suppress(BoostersEvalError):  # the cells that finished, and the others as not run
                     if folder is not None:
                         _write(request, planned, judge, judge.rows(folder.load(), planned.specs))

@@ -16,7 +16,7 @@ from boosters_eval.core.text import count_of
 from boosters_eval.programs.benchmark.compare import announce, explain_failure, is_success, prepare_suite
 from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.runs import load_run, run_prepared
+from boosters_eval.programs.benchmark.runs import execute_prepared, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -154,7 +154,7 @@ def _run_suite(request: ReportRequest, file: Path | None) -> ResultCollection:
     if not request.dry_run:
         check_writable(file or request.output / "report")  # it may create the directory
     announce(prepared)
-    return run_prepared(prepared)
+    return execute_prepared(prepared)
 
 
 def _place(request: ReportRequest) -> tuple[list[ReportFormat], Path | None]:

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
-from boosters_eval.core.files import home as home_of
+from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.terms import named, tell
-from boosters_eval.core.text import as_json, count_of, sized
+from boosters_eval.core.text import count_of, dump_json, format_size
 from boosters_eval.engine import runs
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.journal import read
-from boosters_eval.engine.plain import cells_text, data_sets, kind_text, local_time
-from boosters_eval.engine.runs import all_folders, find_run
-from boosters_eval.engine.summaries import is_running, sealed_outcomes, summarize
+from boosters_eval.engine.journal import read_journal
+from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time, list_data_sets
+from boosters_eval.engine.runs import find_run, list_folders
+from boosters_eval.engine.summaries import count_sealed, is_running, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def list_runs(request: ListRunsRequest) -> RunListing:
-    found = sorted(map(summarize, all_folders(request.home)), key=lambda run: run.written, reverse=True)
+    found = sorted(map(summarize, list_folders(request.home)), key=lambda run: run.written, reverse=True)
     return RunListing(tuple(found[: request.limit]), home_of(request.home), wide=request.wide)
 
 
@@ -50,14 +50,14 @@ def show_run(request: ShowRunRequest) -> RunDetails:
     return RunDetails(
         summarize(folder),
         tuple(_attempt(folder, number) for number in numbers),
-        data_sets(folder, numbers[-1]) if numbers else "",
+        list_data_sets(folder, numbers[-1]) if numbers else "",
         _machines(folder),
     )
 
 
 def find_any_run(reference: str, home: Path | None) -> RunFolder:
     """A run of any kind, one without any attempt or with unreadable files too, by its whole id."""
-    exact = (folder for folder in all_folders(home) if folder.run_id == reference)
+    exact = (folder for folder in list_folders(home) if folder.run_id == reference)
     return next(exact, None) or find_run(reference, home)
 
 
@@ -73,16 +73,16 @@ class RunListing(Findings):
             return
         columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
         rows: list[tuple[str, ...]] = [
-            (run.run_id, _name(run) or "-", _started(run), run.kind or "-", cells_text(run)) for run in self.runs
+            (run.run_id, _name(run) or "-", _started(run), run.kind or "-", describe_cells(run)) for run in self.runs
         ]
         if self.wide or not screen.is_terminal:
             columns += ("attempts", "size", "command")
-            more = [(str(run.attempts), sized(run.size), _command(run)) for run in self.runs]
+            more = [(str(run.attempts), format_size(run.size), _command(run)) for run in self.runs]
             rows = [(*row, *rest) for row, rest in zip(rows, more, strict=True)]
         screen.rows(columns, rows)
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        return as_json([_record(run) for run in self.runs])
+        return dump_json([_record(run) for run in self.runs])
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,16 @@ class RunDetails(Findings):
         lines = {
             "run": run.run_id,
             "name": _name(run),
-            "kind": kind_text(run.kind, run.title),
+            "kind": describe_kind(run.kind, run.title),
             "data": self.data,
             "state": run.state + (f": {run.fault}" if run.fault else ""),
             "started": _started(run),
-            "cells": cells_text(run),
+            "cells": describe_cells(run),
             "targets": ", ".join(f"{name} {build.version}" for name, build in targets.items()),
             "commit": commit,
             "machine": self.machines or ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
             "extends": facts.extends if facts else "",
-            "folder": f"{run.path} ({sized(run.size)})",
+            "folder": f"{run.path} ({format_size(run.size)})",
             "command": _command(run),
         }
         for label, value in lines.items():
@@ -137,13 +137,13 @@ class RunDetails(Findings):
             screen.say(f"{label:<10}{command}")
 
     def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        return as_json({**_record(self.run), "attempts": list(self.attempts), "next": self.next})
+        return dump_json({**_record(self.run), "attempts": list(self.attempts), "next": self.next})
 
 
 def _machines(folder: RunFolder) -> str:
     """The machines of the latest attempt, if its outcomes name any, and how many cells each has run."""
     try:
-        found = read(folder.journal_path(folder.attempts()[-1]))
+        found = read_journal(folder.journal_path(folder.attempts()[-1]))
     except (BoostersEvalError, OSError, IndexError):  # the state tells of it
         return ""
     cells = Counter(outcome.machine for outcome in found.outcomes.values())
@@ -163,8 +163,8 @@ def _attempt(folder: RunFolder, number: int) -> dict[str, Any]:
     begun = name = ""
     try:
         facts = folder.facts(number)
-        begun, name = facts.started_at, facts.known_as
-        open_ = sealed_outcomes(folder.journal_path(number)) is None
+        begun, name = facts.started_at, facts.display_name
+        open_ = count_sealed(folder.journal_path(number)) is None
         latest = number == folder.attempts()[-1]
         state = ("running" if latest and is_running(folder.path) else "unfinished") if open_ else "finished"
     except OSError as error:
@@ -196,11 +196,11 @@ def _record(run: RunSummary) -> dict[str, Any]:
 
 
 def _name(run: RunSummary) -> str:
-    return run.facts.known_as if run.facts else ""
+    return run.facts.display_name if run.facts else ""
 
 
 def _started(run: RunSummary) -> str:
-    return local_time(run.facts.started_at if run.facts else "", run.written)
+    return format_local_time(run.facts.started_at if run.facts else "", run.written)
 
 
 def _command(run: RunSummary) -> str:
@@ -212,7 +212,7 @@ def choose_runs(request: RemoveRunsRequest) -> Removal:
     """Find the runs that are meant; none is removed yet."""
     if request.older_than is not None:
         limit = time.time() - request.older_than.total_seconds()
-        every = map(summarize, all_folders(request.home))
+        every = map(summarize, list_folders(request.home))
         chosen = [run for run in every if run.written < limit and run.state != "running"]
     else:
         folders = {folder.run_id: folder for folder in (find_any_run(one, request.home) for one in request.references)}
@@ -223,7 +223,7 @@ def choose_runs(request: RemoveRunsRequest) -> Removal:
 
 def _removable(run: RunSummary, home: Path | None) -> Removable:
     name = _name(run) or run.title or "-"
-    line = f"{run.run_id}  {_started(run)}  {name}  {cells_text(run)}  {sized(run.size)}"
+    line = f"{run.run_id}  {_started(run)}  {name}  {describe_cells(run)}  {format_size(run.size)}"
 
     def remove() -> None:
         runs.clear_leftovers(home)

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
-from boosters_eval.core.files import home as home_of
+from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.terms import tell, the
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
-from boosters_eval.core.files import compute_digest, home, read_text, resolved, write_atomically
+from boosters_eval.core.files import compute_digest, find_home, read_text, resolved, write_atomically
 from boosters_eval.core.model import Model
-from boosters_eval.core.modules import address_of, at_address
-from boosters_eval.core.text import encodable
+from boosters_eval.core.modules import address_of, load_address
+from boosters_eval.core.text import make_encodable
 from boosters_eval.engine.cell import Installation
-from boosters_eval.engine.processes import ImportPath, end_name, prefer, worker_command
+from boosters_eval.engine.processes import ImportPath, make_command, name_end, prefer
 from boosters_eval.runners.builds.reference import parts_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class StoredBuild:
 
 
 def builds_folder(where: Path | None = None) -> Path:
-    return home(where) / "builds"
+    return find_home(where) / "builds"
 
 
 def find_stored(build_id: str, where: Path | None = None) -> StoredBuild | None:
@@ -254,7 +254,7 @@ def find_import_fault(runner: type[Runner], installation: Installation) -> str:
     """Why the build cannot be imported; '' if it can."""
     path = ImportPath(installation.path, installation.isolated)
     setup = {**path.setup(), "main": __name__, "address": address_of(runner, "runner"), "module": runner.module}
-    command, file = worker_command(setup)
+    command, file = make_command(setup)
     with file:
         try:
             done = subprocess.run(  # noqa: S603 (this interpreter)
@@ -272,7 +272,7 @@ def find_import_fault(runner: type[Runner], installation: Installation) -> str:
     answer = next((line for line in reversed(text.splitlines()) if line.startswith(_ANSWER)), None)
     if answer is None:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return ": ".join([f"the process that imported it ended by {end_name(done.returncode)}", *said])
+        return ": ".join([f"the process that imported it ended by {name_end(done.returncode)}", *said])
     return str(json.loads(answer.removeprefix(_ANSWER)))
 
 
@@ -281,10 +281,10 @@ def main(setup: dict[str, Any]) -> None:
     prefer(setup["first"])
     fault = ""
     try:
-        at_address(setup["address"]).load()
+        load_address(setup["address"]).load()
         fault = find_foreign(setup["module"], setup["first"])
     except BaseException as error:  # noqa: BLE001 (an import may fail in any way)
-        fault = " ".join(f"{type(error).__name__}: {encodable(str(error))}".split())[:600]
+        fault = " ".join(f"{type(error).__name__}: {make_encodable(str(error))}".split())[:600]
     sys.stdout.write(f"\n{_ANSWER}{json.dumps(fault)}\n")
     sys.stdout.flush()
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from boosters_eval.core.text import csv_cell
+from boosters_eval.core.text import clean_csv_cell
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.document import build_document
 from browser import contrast, faults
@@ -107,7 +107,7 @@ def test_a_table_is_saved_as_csv_in_which_nothing_is_a_formula(visit, tmp_path):
     saved.value.save_as(tmp_path / "table.csv")
     rows = list(csv.reader((tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()))
     assert rows[0][:3] == ["Library", "RMSE ↓", "RMSE ↓ (as shown)"]
-    assert {row[0] for row in rows[1:]} == {csv_cell(name.strip()) for name in FORMULAS}
+    assert {row[0] for row in rows[1:]} == {clean_csv_cell(name.strip()) for name in FORMULAS}
     assert float(rows[1][1]) == pytest.approx(0.4521)
     assert rows[1][2] == "0.4521 ± 0.0044"
 

@@ -9,7 +9,7 @@ from annotated_types import Ge
 
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean, count_of, escape_json, in_sentence, join_words
+from boosters_eval.core.text import clean, count_of, escape_json, join_words, lower_initial
 from boosters_eval.reports.markdown import annotate, escape, markdown_table
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 
@@ -63,7 +63,7 @@ def list_findings(check: AgainstCheck) -> list[str]:
 def tell_finding(check: AgainstCheck, finding: RivalFinding) -> str:
     """One comparison with its numbers, or why there is none."""
     where = f"{finding.benchmark} {finding.rival}"
-    what = in_sentence(finding.quantity)
+    what = lower_initial(finding.quantity)
     pair = finding.comparison
     if pair is None or pair.mean_a is None or pair.mean_b is None:
         return f"{where}: {f'{what}: ' if what else ''}{finding.missing}"

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import count_of, in_sentence, join_words
+from boosters_eval.core.text import count_of, join_words, lower_initial
 from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding
 from boosters_eval.reports.numbers import number, percent
 
@@ -85,9 +85,9 @@ def _lead(
     position = table.columns.index(column)
     scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
     if not scored:
-        return f"No verdict: no {in_sentence(column.label)} was measured"
+        return f"No verdict: no {lower_initial(column.label)} was measured"
     if len(scored) > 1:
-        return f"No verdict on {in_sentence(column.quantity or column.label)}: no split was run on one machine by all"
+        return f"No verdict on {lower_initial(column.quantity or column.label)}: no split was run on one machine by all"
     row, cell = scored[0]
     known = f"{column.label} {cell.text} on {_splits([cell.n])}"
     return f"Only {row.label} has results, so there is nothing to compare: {known}"
@@ -121,7 +121,7 @@ def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, J
     for column in table.columns:
         decided = judged.get(column.name)
         if column.cost and column is not deciding and decided and decided.winners:
-            yield f"{decided.tied[0]} has the lowest {in_sentence(column.quantity or column.label)}"
+            yield f"{decided.tied[0]} has the lowest {lower_initial(column.quantity or column.label)}"
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class _Contest:
 
     @property
     def what(self) -> str:
-        return in_sentence(self.column.quantity or self.column.label)
+        return lower_initial(self.column.quantity or self.column.label)
 
     def said(self, *, won: bool) -> str:
         if lost := self._lost():
@@ -236,7 +236,7 @@ class _Contest:
         """Why there is no test, if it is the same for all pairs."""
         notes = {pair.note for pair in pairs}
         note = notes.pop() if len(notes) == 1 else ""
-        return f" ({in_sentence(note.rstrip('.')).replace('. ', '; ')})" if note else ""
+        return f" ({lower_initial(note.rstrip('.')).replace('. ', '; ')})" if note else ""
 
     def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
         """What more splits would show; nothing where more seeds are not more splits."""
