@@ -156,7 +156,7 @@ from boosters_eval.engine import session, warm
 
 WORKLOADS.register("shell", shell_workload.Shell, replace=True)
 spec = shell_workload.ShellSpec(name="one", script="echo 1")
-with warm.kept_pool(1) as pool:
+with warm.borrow_pool(1) as pool:
     execute(Plan.grid("shells", [spec], ["sh"], [Repeat(1)]), pool)
 print(*(child.pid for child in psutil.Process().children(recursive=True)))
 sys.stdout.flush()

@@ -208,6 +208,10 @@ class Failure(CellRecord):
     failed_before: int = 0  # not counting this one
     machine: str | None = None
 
+    def summary(self) -> str:
+        """What `--verbose` prints of it."""
+        return "failed"
+
 
 class ImportFailure(Failure):
     """The failure of a cell whose lane could not load its target; another machine may have a better one."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.text import clean, clean_message
-from boosters_eval.engine.cell import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from boosters_eval.engine.cell import Cell, Outcome
+    from boosters_eval.engine.cell import Cell, Failure, Outcome
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.plan import Plan
 
@@ -53,6 +52,13 @@ class CellEnded:
 
     cell: Cell
     outcome: Outcome | Failure
+
+    @property
+    def failure(self) -> Failure | None:
+        """The outcome, if it is a failure."""
+        from boosters_eval.engine.cell import Failure  # noqa: PLC0415 (no model is loaded where nothing runs)
+
+        return self.outcome if isinstance(self.outcome, Failure) else None
 
 
 @dataclass(frozen=True)
@@ -192,8 +198,7 @@ class _Phases:
             for (phase, start), (_, end) in itertools.pairwise(entered)
             if phase not in ("start", "done")
         ]
-        done = "failed" if isinstance(event.outcome, Failure) else event.outcome.summary()
-        return clean_message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
+        return clean_message(f"{event.cell}: {event.outcome.summary()}" + (f" ({', '.join(took)})" if took else ""))
 
 
 @dataclass(frozen=True)
@@ -251,7 +256,7 @@ class _Tally:
     def end(self, event: CellEnded) -> None:
         self.done += 1
         self.total = max(self.total, self.done)
-        self.failed += isinstance(event.outcome, Failure)
+        self.failed += event.failure is not None
         began = self._running.pop(event.cell.key, None)
         due = self._seconds.get(event.cell.key, 0.0)
         self._ahead = max(0.0, self._ahead - due)
@@ -346,9 +351,9 @@ class ProgressBar(Observer):
         if self._bar is None or self._task is None:
             return
         self._tally.end(event)
-        if isinstance(event.outcome, Failure):
+        if event.failure is not None:
             self._bar.console.print(
-                describe_failure(event.cell, event.outcome), markup=False, highlight=False, style="red"
+                describe_failure(event.cell, event.failure), markup=False, highlight=False, style="red"
             )
         if self._phases is not None:
             self._bar.console.print(self._phases.line(event), markup=False, highlight=False, soft_wrap=True)
@@ -399,8 +404,8 @@ class PlainLines(Observer):
         """Print the progress from time to time."""
         tally = self._tally
         tally.end(event)
-        if isinstance(event.outcome, Failure):
-            self._print(describe_failure(event.cell, event.outcome))
+        if event.failure is not None:
+            self._print(describe_failure(event.cell, event.failure))
         if self._phases is not None:
             self._print(self._phases.line(event))
         now = self._clock()
