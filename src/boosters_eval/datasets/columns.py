@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
-from boosters_eval.core.text import count_of
+from boosters_eval.core.text import count_of, join_words
 from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, numbers, plain
 from boosters_eval.datasets.config import COLUMN_SETTINGS
 from boosters_eval.datasets.texts import date_parts, is_date, looks_like_dates, parse_dates, parse_numerals, texts_of
@@ -35,30 +35,25 @@ class Use:
     problem: str = ""
 
 
-def option(name: str, column: str) -> str:
-    """The option for a column, as it is typed in a shell; a name that looks like an option needs the sign."""
-    return f"--{name}{'=' if column.startswith('-') else ' '}{shlex.quote(column)}"
+def offer(column: str, *settings: str) -> str:
+    """The options that act on a column, as typed in a shell: a name that looks like an option needs the sign."""
+    sign = "=" if column.startswith("-") else " "
+    return join_words([f"--{setting}{sign}{shlex.quote(column)}" for setting in settings], "or")
 
 
-def visible(value: Any) -> str:
-    """A value in quotes, with what cannot be seen in it written out: a control character, say."""
-    text = str(value)
-    return f"'{text}'" if text.isprintable() else repr(text)
-
-
-def few(names: list[str]) -> str:
+def join_first(names: list[str]) -> str:
     """The first names of a list."""
     shown = ", ".join(names[:8])
     return shown + (", ..." if len(names) > 8 else "")
 
 
-def name_problems(source: str, names: list[str], target: str, settings: DataSettings) -> list[str]:
+def find_name_problems(source: str, names: list[str], target: str, settings: DataSettings) -> list[str]:
     """What is wrong with the names of the columns, before any column is looked at."""
     out = []
     if target not in names:
         single = " Its only column is" if len(names) == 1 else " Its columns:"
         check = ": check the separator (--sep)" if len(names) == 1 else ""
-        out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {few(names)}{check}.")
+        out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {join_first(names)}{check}.")
     for setting in COLUMN_SETTINGS:
         unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
         out += [f"--{setting}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
@@ -72,7 +67,7 @@ def name_problems(source: str, names: list[str], target: str, settings: DataSett
         count = names.count(name)
         if count > 1 and "drop" not in asked:
             times = "twice" if count == 2 else f"{count} times"
-            act = "rename one" if name == target else f"rename one, or leave out all with {option('drop', name)}"
+            act = "rename one" if name == target else f"rename one, or leave out all with {offer(name, 'drop')}"
             out.append(f"Column names must be unique. {source} has '{name}' {times}: {act}.")
     return out
 
@@ -85,7 +80,7 @@ def use_column(name: str, column: pd.Series[Any], settings: DataSettings) -> Use
         return _as_numbers(name, column, settings)
     if name in settings.date:
         return _as_dates(name, column, asked=True)
-    return _found_out(name, column, settings)
+    return _detect(name, column, settings)
 
 
 def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -110,13 +105,10 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
         values = np.where(np.isinf(values.astype(np.float32)), np.nan, values)
     lost = column.notna().to_numpy() & np.isnan(values)
     if lost.sum() * 2 > column.notna().sum():
-        first = column[lost].iloc[0]
-        return Use(
-            "numeric",
-            problem=f"--numeric: most of column '{name}' is not a number: '{first}' in row {_row(column, lost)}.",
-        )
+        problem = f"--numeric: most of column '{name}' is not a number: {_first(column, lost)}."
+        return Use("numeric", problem=problem)
     if lost.any():
-        shown = few([f"'{text}'" for text in dict.fromkeys(column[lost].astype(str))])
+        shown = join_first([f"'{text}'" for text in dict.fromkeys(column[lost].astype(str))])
         told += f"{', ' if told else ''}{count_of(int(lost.sum()), 'row')} without a finite number ({shown}) missing"
     note = f"column '{name}' is read as numbers: {told}" if told else ""
     return Use("numeric", {name: pd.Series(values, index=column.index)}, note)
@@ -125,19 +117,15 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
 def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
     found = parse_dates(column)
     if found is None and not asked:
-        ways = f"{option('categorical', name)} or {option('drop', name)}"
-        problem = f"Column '{name}' looks like dates, but not in a known format: '{_first(column)}'; use {ways}."
-        return Use("date", problem=problem)
+        shown, ways = _first(column), offer(name, "categorical", "drop")
+        return Use("date", problem=f"Column '{name}' looks like dates, but not in a known format: {shown}; use {ways}.")
     if found is None:
-        return Use("date", problem=f"--date: column '{name}' has no dates in any known format: '{_first(column)}'.")
+        return Use("date", problem=f"--date: column '{name}' has no dates in any known format: {_first(column)}.")
     lost = (column.notna() & found.moments.isna()).to_numpy()
     if not asked and (lost.any() or found.ambiguous):
-        what = (
-            f"'{column[lost].iloc[0]}' in row {_row(column, lost)} is not a date"
-            if lost.any()
-            else f"the day and the month of '{_first(column)}' could be swapped"
-        )
-        ways = f"{option('date', name)}, {option('categorical', name)} or {option('drop', name)}"
+        swapped = f"the day and the month of {_first(column)} could be swapped"
+        what = f"{_first(column, lost)} is not a date" if lost.any() else swapped
+        ways = offer(name, "date", "categorical", "drop")
         return Use("date", problem=f"Column '{name}' looks like dates, but {what}: use {ways}.")
     parts = date_parts(name, found.moments)
     note = f"column '{name}' is read as dates ({found.format}): {', '.join(parts)}"
@@ -148,42 +136,42 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
     return Use("date", dict(parts), note)
 
 
-def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+def _detect(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     given = column
     if is_date(column):
         return _as_dates(name, column, asked=False)
     try:
         column = plain(name, column)
     except DatasetError as error:
-        ways = f"{option('categorical', name)}, {option('numeric', name)} or {option('drop', name)}"
+        ways = offer(name, "categorical", "numeric", "drop")
         return Use("categorical", problem=f"{str(error).removesuffix('.')}, or use {ways}.")
     if isinstance(column.dtype, pd.CategoricalDtype):
         return Use("categorical", {name: column})
     if is_text(column):
-        return _text(name, column, settings)
+        return _use_text(name, column, settings)
     if not is_number(column):
         problem = f"Column '{name}' is of type {column.dtype}: convert it to numbers first, or use"
-        return Use("numeric", problem=f"{problem} {option('drop', name)}.")
-    return _number(name, column, given)
+        return Use("numeric", problem=f"{problem} {offer(name, 'drop')}.")
+    return _use_number(name, column, given)
 
 
-def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+def _use_text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     if looks_like_dates(column):
         return _as_dates(name, column, asked=False)
-    numbers = as_written(column, settings)
-    if numbers is not None:
-        return Use("numeric", {name: numbers})
-    problem, note = number_like(name, column, settings)
+    written = read_as_written(column, settings)
+    if written is not None:
+        return Use("numeric", {name: written})
+    problem, note = explain_number_like(name, column, settings)
     distinct = column.nunique()
     if not problem and distinct > MANY_TEXTS and distinct > 0.5 * len(column):
         problem = (
             f"Column '{name}' has {distinct} distinct texts in {len(column)} rows: not a category;"
-            f" use {option('drop', name)}, or {option('categorical', name)} if it is one."
+            f" use {offer(name, 'drop')}, or {offer(name, 'categorical')} if it is one."
         )
     return Use("categorical", {name: as_categories(column)}, note, problem)
 
 
-def as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any] | None:
+def read_as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any] | None:
     """The numbers of a column whose texts are all written with the marks that the file is said, or found, to have."""
     if not (settings.decimal or settings.thousands):
         return None
@@ -193,12 +181,14 @@ def as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any]
     return pd.Series(found.numbers, index=column.index)
 
 
-def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, target: bool = False) -> tuple[str, str]:
+def explain_number_like(
+    name: str, column: pd.Series[Any], settings: DataSettings, *, target: bool = False
+) -> tuple[str, str]:
     """The problem of texts that look like numbers, and what is to be said of texts that are used as categories."""
     found = parse_numerals(column, settings.decimal, settings.thousands)
     stray = int(column.notna().sum()) - found.read
     kinds = "classes" if target else "categories"
-    ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as {kinds}"
+    ways = f"{offer(name, 'numeric')} reads them as numbers, {offer(name, 'categorical')} as {kinds}"
     marked = bool(settings.decimal or settings.thousands) and "left out" not in found.notation
     if found.read > 9 * stray and (found.read == found.plain or marked):
         if not stray:
@@ -206,22 +196,21 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, ta
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
         act = "--drop-missing-target leaves out such rows" if target else "makes it missing"
         return (
-            f"Column '{name}' holds numbers, but {visible(column[lost].iloc[0])} in row {_row(column, lost)} is not a"
-            f" number: {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
+            f"Column '{name}' holds numbers, but {_first(column, lost)} is not a"
+            f" number: {offer(name, 'numeric')} {act}, {offer(name, 'categorical')} keeps the texts."
         ), ""
     if found.read > 9 * stray and found.read:
         there = column.notna().to_numpy() & ~np.isnan(found.numbers)
         odd = there & np.isnan(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
-        shown = f"'{column[odd].iloc[0]}' in row {_row(column, odd)}"
         how = f" ({found.notation})" if found.notation else ""
-        return f"Column '{name}' has numbers written as text, such as {shown}{how}: {ways}.", ""
-    if found.read:
-        share = f"{found.read} numbers among {int(column.notna().sum())} texts"
-        return "", f"column '{name}' has {share}, used as {kinds}: {option('numeric', name)} reads the numbers only"
-    return "", ""
+        return f"Column '{name}' has numbers written as text, such as {_first(column, odd)}{how}: {ways}.", ""
+    if not found.read:
+        return "", ""
+    share = f"{found.read} numbers among {int(column.notna().sum())} texts"
+    return "", f"column '{name}' has {share}, used as {kinds}: {offer(name, 'numeric')} reads the numbers only"
 
 
-def _number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
+def _use_number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
     """`given` is the column before numbers of any size became floats."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):
@@ -230,7 +219,7 @@ def _number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
     if beyond.any():
         problem = (
             f"Column '{name}' must be finite in float32, but row {_row(column, beyond)} has {values[beyond][0]:g}:"
-            f" {option('numeric', name)} makes it missing, {option('drop', name)} leaves the column out."
+            f" {offer(name, 'numeric')} makes it missing, {offer(name, 'drop')} leaves the column out."
         )
         return Use("numeric", problem=problem)
     note = ""
@@ -241,7 +230,7 @@ def _number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
             largest = max(str(given.max()), str(given.min()).lstrip("-"), key=len)
             note = (
                 f"column '{name}' has whole numbers of up to {len(largest)} digits, which models see as float32:"
-                f" {before} distinct values become {after}; {option('categorical', name)} or {option('drop', name)}"
+                f" {before} distinct values become {after}; {offer(name, 'categorical', 'drop')}"
             )
     return Use("numeric", {name: column}, note)
 
@@ -251,16 +240,19 @@ def _row(column: pd.Series[Any], mask: Any) -> int:
     return int(column.index[np.flatnonzero(mask)[0]]) + 1
 
 
-def _first(column: pd.Series[Any]) -> str:
-    there = column.dropna()
-    return str(there.iloc[0]) if len(there) else ""
+def _first(column: pd.Series[Any], mask: Any = None) -> str:
+    """The first value in quotes, and of those that are marked its row; what cannot be seen in it is written out."""
+    there = column.dropna() if mask is None else column[mask]
+    text = str(there.iloc[0]) if len(there) else ""
+    shown = f"'{text}'" if text.isprintable() else repr(text)
+    return shown if mask is None else f"{shown} in row {_row(column, mask)}"
 
 
 MAX_CLASSES_OF_NUMBERS = 20  # more distinct whole numbers than this are a quantity, not classes
 ROWS_PER_CLASS = 10
 
 
-def target_values(
+def read_target(
     source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
 ) -> tuple[NDArray[np.float64], Task, str, str]:
     """The values, the task, the reason for it, and a note; a DatasetError if it cannot be a target."""
@@ -269,7 +261,7 @@ def target_values(
     column, note = _target_as_asked(source, name, column, task, settings)
     found, reason = _infer(column, name) if task is None else (task, "as asked")
     y, names = _target_numbers(source, name, column, found)
-    return y, found, f"{reason}, classes {few(names)}" if names else reason, note
+    return y, found, f"{reason}, classes {join_first(names)}" if names else reason, note
 
 
 def _target_as_asked(
@@ -285,10 +277,10 @@ def _target_as_asked(
     column = plain(name, column)
     if not is_text(column) or isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() == 2:
         return column, ""
-    written = as_written(column, settings)
+    written = read_as_written(column, settings)
     if written is not None:
         return written, ""
-    problem, note = number_like(name, column, settings, target=True)
+    problem, note = explain_number_like(name, column, settings, target=True)
     if task is not None and not task.is_classification and not problem:
         return column, ""
     if note and "look like numbers" in note and column.nunique() > MAX_CLASSES_OF_NUMBERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from boosters_eval.core.text import count_of
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.checks import is_text, table_from_frame
-from boosters_eval.datasets.columns import name_problems, target_values, use_column
+from boosters_eval.datasets.columns import find_name_problems, read_target, use_column
 from boosters_eval.datasets.config import AuditedColumn, DataAudit
 from boosters_eval.datasets.splits import split_values
 from boosters_eval.metrics.task import Task
@@ -21,7 +21,8 @@ from boosters_eval.metrics.task import Task
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.config import DataSettings, SplitBy, Table
+    from boosters_eval.datasets.columns import Use
+    from boosters_eval.datasets.config import ColumnRole, DataSettings, SplitBy, Table
     from boosters_eval.datasets.reading import FileReading
 
 
@@ -54,185 +55,164 @@ def examine(
 ) -> Examined:
     """Use each column as the settings ask for, or as what it is found to be.
 
-    The column of the split is no feature, unless the settings keep it.
+    The column of the split is not a feature, unless the settings keep it.
     """
-    names = [str(label) for label in frame.columns]
-    if len(frame) * len(names) > checks.MAX_CELLS:
-        raise DataFileError(f"{source} has {len(frame)} x {len(names)} cells: more than 2**31.")
-    problems = name_problems(source, names, target, settings)
-    notes: list[str] = []
-    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    frame = frame.loc[:, ~frame.columns.duplicated()]
-    if not len(frame):
-        problems.append(f"{source} has a header but no rows.")
-    if not len(frame) or target not in names:
-        raise _refusal(source, problems)
-    if target in settings.numeric:
-        frame = _numeric_target(frame, target, settings, problems, notes)
-    frame = _with_target(source, frame, target, settings, problems, notes)
-    if len(frame) < MIN_ROWS:  # of which nothing more can be said
-        raise _refusal(source, problems)
-    groups = None
-    if task is Task.RANKING:
-        frame, groups = _by_query(source, frame, problems)
-    split_by = _split_column(source, frame, target, split, problems)
-    columns, features = _features(
-        frame, target, apart=_apart(split, grouped=groups is not None), settings=settings, said=(problems, notes)
-    )
-    if not features:
-        problems.append(f"{source} has no column besides the target '{target}'.")
-    y, found, reason = _target(source, frame[target], task, settings, (problems, notes))
-    if problems:
-        raise _refusal(source, problems)
-    table = table_from_frame(pd.DataFrame(features), y, groups)
-    table = replace(table, split_by=split_by, split_column=split.column if split else "")
-    audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
-    ids = {column.name for column in audit.columns if column.role == "id"}  # of numbers, it says that they are too long
-    twice = {column.note for column in columns if column.role == "numeric" and column.name in ids}
-    notes = [note for note in notes if note not in twice]
-    return Examined(table, found, reason, columns, audit, tuple(_first(notes)), split=split)
+    return _Examination(source, target, task, settings, split).examine(frame)
 
 
-def _apart(split: SplitBy | None, *, grouped: bool) -> dict[str, AuditedColumn]:
-    """The columns that are no features unless they are kept."""
-    found = [AuditedColumn(name=GROUP_COLUMN, role="group", used=False, note="the queries")] if grouped else []
-    if split is not None:
-        found.append(AuditedColumn(name=split.column, role=split.kind, used=False, note="rows are split by it"))
-    return {column.name: column for column in found}
+@dataclass(frozen=True)
+class _Examination:
+    """What was asked of a table, and what was found out: problems stop it in the end, notes are told."""
 
+    source: str
+    target: str
+    task: Task | None
+    settings: DataSettings
+    split: SplitBy | None
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-def _split_column(
-    source: str, frame: pd.DataFrame, target: str, split: SplitBy | None, problems: list[str]
-) -> NDArray[Any] | None:
-    if split is None:
-        return None
-    if split.column not in frame.columns or split.column == target:
-        what = "is the target" if split.column == target else f"is not a column of {source}"
-        others = [str(name) for name in frame.columns if name != target]
-        problems.append(f"The {split.kind} column '{split.column}' {what}.{suggest(split.column, others)}")
-        return None
-    try:
-        return split_values(source, split, frame[split.column])
-    except DatasetError as error:
-        problems.append(str(error))
-        return None
+    def examine(self, frame: pd.DataFrame) -> Examined:
+        frame = self._keep_rows(self._name_columns(frame))
+        groups = None
+        if self.task is Task.RANKING:
+            frame, groups = self._sort_by_query(frame)
+        split_by = self._read_split(frame)
+        columns, features = self._read_features(frame, self._find_apart(grouped=groups is not None))
+        if not features:
+            self.problems.append(f"{self.source} has no column besides the target '{self.target}'.")
+        y, task, reason = self._read_target(frame[self.target].dropna())
+        self._stop_if(bool(self.problems))
+        table = table_from_frame(pd.DataFrame(features), y, groups)
+        table = replace(table, split_by=split_by, split_column=self.split.column if self.split else "")
+        # The audit sees columns as they were read, except for those whose texts are used as numbers.
+        read = [column.name for column in columns if column.role == "numeric" and is_text(frame[column.name])]
+        changed = {name: features[name] for name in read} | ({} if task.is_classification else {self.target: y})
+        asked = {
+            name for setting in ("keep", "categorical", "numeric", "date") for name in getattr(self.settings, setting)
+        }
+        audit = audit_frame(
+            frame.assign(**changed), self.target, task, name=self.source, reason=reason, columns=columns, asked=asked
+        )
+        ids = {column.name for column in audit.columns if column.role == "id"}  # the audit says if they are too long
+        twice = {column.note for column in columns if column.role == "numeric" and column.name in ids}
+        notes = _first([note for note in self.notes if note not in twice])
+        return Examined(table, task, reason, columns, audit, tuple(notes), split=self.split)
 
+    def _stop_if(self, stop: bool) -> None:
+        if stop and len(self.problems) == 1:
+            raise DataFileError(self.problems[0])
+        if stop:
+            count = len(self.problems)
+            raise DataFileError(f"{self.source} cannot be used as it is, for {count} reasons:", _first(self.problems))
 
-def _audit(
-    source: str,
-    frame: pd.DataFrame,
-    features: dict[str, pd.Series[Any]],
-    columns: tuple[AuditedColumn, ...],
-    target: tuple[str, Any, Task, str],
-    settings: DataSettings,
-) -> DataAudit:
-    """Of the columns as they were read, except for those whose texts are used as numbers."""
-    name, y, task, reason = target
-    read = [column.name for column in columns if column.role == "numeric" and is_text(frame[column.name])]
-    changed = {column: features[column] for column in read}
-    return audit_frame(
-        frame.assign(**changed, **({} if task.is_classification else {name: y})),
-        name,
-        task,
-        name=source,
-        reason=reason,
-        columns=columns,
-        asked={*settings.keep, *settings.categorical, *settings.numeric, *settings.date},
-    )
+    def _name_columns(self, frame: pd.DataFrame) -> pd.DataFrame:
+        names = [str(label) for label in frame.columns]
+        if len(frame) * len(names) > checks.MAX_CELLS:
+            raise DataFileError(f"{self.source} has {len(frame)} x {len(names)} cells: more than 2**31.")
+        self.problems.extend(find_name_problems(self.source, names, self.target, self.settings))
+        if not len(frame):
+            self.problems.append(f"{self.source} has a header but no rows.")
+        self._stop_if(not len(frame) or self.target not in names)
+        frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+        return frame.loc[:, ~frame.columns.duplicated()]
 
+    def _keep_rows(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows that have a target. The index keeps their numbers in the file."""
+        if self.target in self.settings.numeric:  # a row in which it is not a number is a row without a target
+            frame = frame.assign(**self._use(self.target, frame[self.target]).columns)
+        missing = frame[self.target].isna()
+        count = int(missing.sum())
+        if count and not self.settings.drop_missing_target:
+            self.problems.append(
+                f"The target '{self.target}' of {self.source} is missing in {count_of(count, 'row')}:"
+                f" --drop-missing-target leaves {'it' if count == 1 else 'them'} out."
+            )
+        elif count:
+            self.notes.append(f"{count_of(count, 'row')} without a target left out, {len(frame) - count} kept")
+        kept = frame[~missing] if count else frame
+        if len(kept) < MIN_ROWS:
+            what = count_of(len(kept), "row") if not count else f"a target in {count_of(len(kept), 'row')} only"
+            self.problems.append(f"{self.source} has {what}: at least {MIN_ROWS} are needed.")
+        self._stop_if(len(kept) < MIN_ROWS)  # nothing more can be said
+        return kept
 
-def _refusal(source: str, problems: list[str]) -> DataFileError:
-    if len(problems) == 1:
-        return DataFileError(problems[0])
-    return DataFileError(f"{source} cannot be used as it is, for {len(problems)} reasons:", _first(problems))
+    def _use(self, name: str, column: pd.Series[Any]) -> Use:
+        use = use_column(name, column, self.settings)
+        self.problems.extend(filter(None, [use.problem]))
+        self.notes.extend(filter(None, [use.note]))
+        return use
+
+    def _sort_by_query(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
+        if GROUP_COLUMN not in frame.columns:
+            self.problems.append(
+                f"Ranking needs a column '{GROUP_COLUMN}' with a query id per row; {self.source} has none."
+            )
+            return frame, None
+        missing = int(frame[GROUP_COLUMN].isna().sum())
+        if missing:
+            rows = count_of(missing, "row")
+            self.problems.append(f"The query id '{GROUP_COLUMN}' of {self.source} is missing in {rows}.")
+        codes = frame[GROUP_COLUMN].factorize()[0]
+        order = np.argsort(codes, kind="stable")
+        return frame.iloc[order], codes[order].astype(np.int64)
+
+    def _find_apart(self, *, grouped: bool) -> dict[str, AuditedColumn]:
+        """The columns that are not features unless they are kept."""
+        found = [AuditedColumn(name=GROUP_COLUMN, role="group", used=False, note="the queries")] if grouped else []
+        if self.split is not None:
+            note = "rows are split by it"
+            found.append(AuditedColumn(name=self.split.column, role=self.split.kind, used=False, note=note))
+        return {column.name: column for column in found}
+
+    def _read_split(self, frame: pd.DataFrame) -> NDArray[Any] | None:
+        split = self.split
+        if split is None:
+            return None
+        if split.column not in frame.columns or split.column == self.target:
+            what = "is the target" if split.column == self.target else f"is not a column of {self.source}"
+            others = [str(name) for name in frame.columns if name != self.target]
+            self.problems.append(f"The {split.kind} column '{split.column}' {what}.{suggest(split.column, others)}")
+            return None
+        try:
+            return split_values(self.source, split, frame[split.column])
+        except DatasetError as error:
+            self.problems.append(str(error))
+            return None
+
+    def _read_features(
+        self, frame: pd.DataFrame, apart: dict[str, AuditedColumn]
+    ) -> tuple[tuple[AuditedColumn, ...], dict[str, pd.Series[Any]]]:
+        columns: list[AuditedColumn] = []
+        features: dict[str, pd.Series[Any]] = {}
+        for name in frame.columns:
+            if name == self.target or name in self.settings.drop:
+                role: ColumnRole = "target" if name == self.target else "dropped"
+                columns.append(AuditedColumn(name=name, role=role, used=False))
+            elif name in apart and name not in self.settings.keep:
+                columns.append(apart[name])
+            else:
+                use = self._use(name, frame[name])
+                columns.append(AuditedColumn(name=name, role=use.role, note=use.note))
+                taken = [part for part in use.columns if part != name and part in frame.columns]
+                if taken:
+                    self.problems.append(
+                        f"The date '{name}' would become '{taken[0]}', but there is such a column: rename it."
+                    )
+                features |= use.columns
+        return tuple(columns), features
+
+    def _read_target(self, column: pd.Series[Any]) -> tuple[Any, Task, str]:
+        try:
+            y, task, reason, note = read_target(self.source, self.target, column, self.task, self.settings)
+        except DatasetError as error:
+            self.problems.append(str(error))
+            return None, self.task or Task.REGRESSION, ""
+        self.notes.extend(filter(None, [note]))
+        return y, task, reason
 
 
 def _first(sentences: list[str]) -> list[str]:
     """A table of thousands of columns may have as many sentences."""
     more = len(sentences) - MOST_SAID
     return sentences if more < 2 else [*sentences[:MOST_SAID], f"and {more} more of this kind"]
-
-
-def _numeric_target(
-    frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
-) -> pd.DataFrame:
-    """With the target as numbers, as asked: a row in which it is none is a row without a target."""
-    use = use_column(target, frame[target], settings)
-    problems += [use.problem] if use.problem else []
-    notes += [use.note] if use.note else []
-    return frame.assign(**use.columns)
-
-
-def _with_target(
-    source: str, frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
-) -> pd.DataFrame:
-    """The rows that have a target. The index keeps their numbers in the file."""
-    missing = frame[target].isna()
-    count = int(missing.sum())
-    if count and not settings.drop_missing_target:
-        problems.append(
-            f"The target '{target}' of {source} is missing in {count_of(count, 'row')}: --drop-missing-target leaves"
-            f" {'it' if count == 1 else 'them'} out."
-        )
-    elif count:
-        notes.append(f"{count_of(count, 'row')} without a target left out, {len(frame) - count} kept")
-    kept = frame[~missing] if count else frame
-    if len(kept) < MIN_ROWS:
-        what = count_of(len(kept), "row") if not count else f"a target in {count_of(len(kept), 'row')} only"
-        problems.append(f"{source} has {what}: at least {MIN_ROWS} are needed.")
-    return kept
-
-
-def _by_query(source: str, frame: pd.DataFrame, problems: list[str]) -> tuple[pd.DataFrame, Any]:
-    if GROUP_COLUMN not in frame.columns:
-        problems.append(f"Ranking needs a column '{GROUP_COLUMN}' with a query id per row; {source} has none.")
-        return frame, None
-    missing = int(frame[GROUP_COLUMN].isna().sum())
-    if missing:
-        problems.append(f"The query id '{GROUP_COLUMN}' of {source} is missing in {count_of(missing, 'row')}.")
-    codes = frame[GROUP_COLUMN].factorize()[0]
-    order = np.argsort(codes, kind="stable")
-    return frame.iloc[order], codes[order].astype(np.int64)
-
-
-def _features(
-    frame: pd.DataFrame,
-    target: str,
-    *,
-    apart: dict[str, AuditedColumn],
-    settings: DataSettings,
-    said: tuple[list[str], list[str]],
-) -> tuple[tuple[AuditedColumn, ...], dict[str, pd.Series[Any]]]:
-    problems, notes = said
-    columns: list[AuditedColumn] = []
-    features: dict[str, pd.Series[Any]] = {}
-    for name in frame.columns:
-        if name == target or name in settings.drop:
-            columns.append(AuditedColumn(name=name, role="target" if name == target else "dropped", used=False))
-            continue
-        if name in apart and name not in settings.keep:
-            columns.append(apart[name])
-            continue
-        use = use_column(name, frame[name], settings)
-        problems += [use.problem] if use.problem else []
-        notes += [use.note] if use.note else []
-        columns.append(AuditedColumn(name=name, role=use.role, note=use.note))
-        taken = [part for part in use.columns if part != name and part in frame.columns]
-        if taken:
-            problems.append(f"The date '{name}' would become '{taken[0]}', but there is such a column: rename it.")
-        features |= use.columns
-    return tuple(columns), features
-
-
-def _target(
-    source: str, column: pd.Series[Any], task: Task | None, settings: DataSettings, said: tuple[list[str], list[str]]
-) -> tuple[Any, Task, str]:
-    problems, notes = said
-    there = column.dropna()
-    try:
-        y, found, reason, note = target_values(source, str(column.name), there, task, settings)
-    except DatasetError as error:
-        problems.append(str(error))
-        return None, task or Task.REGRESSION, ""
-    notes += [note] if note else []
-    return y, found, reason
