@@ -45,58 +45,35 @@ def audit_frame(
     frame: pd.DataFrame,
     target: str,
     task: Task,
+    columns: Iterable[AuditedColumn],
     *,
     name: str = "data",
     reason: str = "",
-    reading: str = "",
-    columns: Iterable[AuditedColumn] | None = None,
     asked: Collection[str] = (),
 ) -> DataAudit:
-    """Audit a data frame as it was read, with its target.
+    """Audit a data frame as it was read. Every row has a target.
 
-    `columns` are the roles that were decided on; only those that are used are looked at. Without them, text is
-    categorical and everything else numeric. `asked` names columns that the user wants as they are, so that nothing is
-    said of how they look.
+    `columns` are the roles that were decided on; only those that are used are looked at. `asked` names columns that
+    the user wants as they are, so that nothing is said of how they look.
     """
-    gone = frame[target].isna().to_numpy()
-    rows = frame[~gone] if gone.any() else frame
-    decided = {column.name: column for column in columns or ()}
-    roles = {
-        str(label): decided.get(str(label)) or AuditedColumn(name=str(label), role=_role_of(frame[label]))
-        for label in frame.columns
-        if str(label) != target
-    }
-    used = dict(
-        [(str(label), label) for label in frame.columns if str(label) in roles and roles[str(label)].used][
-            :MOST_COLUMNS
-        ]
-    )
-    numeric = {
-        name: label
-        for name, label in used.items()
-        if roles[name].role == "numeric" and rows[label].dtype.kind in "biuf"
-    }
-
-    def columns_at(some: RowNumbers | None) -> tuple[SampledColumn, ...]:
-        return tuple(column_of_frame(name, rows[label], some, roles[name].role) for name, label in used.items())
-
-    y, labels = coded_target(rows[target], classes=task.is_classification)
+    roles = {column.name: column for column in columns if column.name != target}
+    used = [name for name, column in roles.items() if column.used][:MOST_COLUMNS]
+    y, labels = coded_target(frame[target], classes=task.is_classification)
     subject = Subject(
         name=name,
         task=task,
         target=f"'{_short(target)}'",
         y=y,
         labels=labels,
-        columns_at=columns_at,
-        numbers=lambda name: rows[numeric[name]].to_numpy(dtype=np.float64, na_value=np.nan),
-        numeric=tuple(numeric),
+        columns_at=lambda some: tuple(column_of_frame(each, frame[each], some, roles[each].role) for each in used),
+        numbers=lambda name: frame[name].to_numpy(dtype=np.float64, na_value=np.nan),
+        numeric=tuple(n for n in used if roles[n].role == "numeric" and frame[n].dtype.kind in "biuf"),
         width=len(used),
         asked=frozenset(asked),
         dates=frozenset(name for name, column in roles.items() if column.role == "date"),
     )
-    extra = [*_target_as_text(subject, rows[target]), *_missing_target(subject, int(gone.sum()))]
     roles = {target: AuditedColumn(name=target, role="target", used=False), **roles}
-    return _audit(subject, roles, extra, rows=len(frame), reason=reason, reading=reading)
+    return _audit(subject, roles, _target_as_text(subject, frame[target])).replace(reason=reason)
 
 
 def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
@@ -122,45 +99,26 @@ def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
         name: AuditedColumn(name=name, role="categorical" if position in table.categorical else "numeric")
         for position, name in enumerate(names)
     }
-    return _audit(subject, roles, [], rows=len(y))
+    return _audit(subject, roles)
 
 
-def _role_of(column: pd.Series[Any]) -> ColumnRole:
-    if column.dtype.kind in "mM":
-        return "date"
-    return "categorical" if is_text(column) else "numeric"
-
-
-def _audit(
-    subject: Subject,
-    roles: dict[str, AuditedColumn],
-    extra: Sequence[AuditFinding],
-    *,
-    rows: int,
-    reason: str = "",
-    reading: str = "",
-) -> DataAudit:
-    sample = subject.sample() if len(subject.y) else None
-    columns = subject.columns_at(sample) if len(subject.y) else ()
+def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[AuditFinding] = ()) -> DataAudit:
+    sample = subject.sample()
+    columns = subject.columns_at(sample)
     notes = _notes(subject, columns, sample)
     counts = np.bincount(subject.y.astype(np.int64)) if subject.task.is_classification else np.empty(0, dtype=np.int64)
     ids = notes.get("id", {}).keys()  # each row has its own, copies too
-    findings = [
-        *extra,
-        *_of_columns(subject, notes),
-        *_of_rows(subject, columns, sample, ids),
-        *_of_classes(subject, counts),
-    ]
+    of_classes = _of_classes(subject, counts) if subject.task.is_classification else _repeated_target(subject)
+    findings = [*extra, *_of_columns(subject, notes), *_of_rows(subject, columns, sample, ids), *of_classes]
     audited = [_with_role(column, notes) for column in roles.values()]
     if len(audited) > _MOST_COLUMNS:
         audited.sort(key=lambda column: column.role in _FEATURES and column.used and not column.note)
+    frequent = sorted(np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist())
     return DataAudit(
         dataset=subject.name,
         task=subject.task,
-        reason=reason,
-        reading=reading,
-        rows=rows,
-        classes={_short(subject.labels[code]): int(counts[code]) for code in _largest(counts)},
+        rows=len(subject.y),
+        classes={_short(subject.labels[code]): int(counts[code]) for code in frequent},
         n_classes=len(counts) or None,
         columns=tuple(column.replace(name=_short(column.name)) for column in audited[:_MOST_COLUMNS]),
         n_columns=sum(column.role != "target" for column in audited),
@@ -178,11 +136,6 @@ def _with_role(column: AuditedColumn, notes: Notes) -> AuditedColumn:
             note = notes[kind][column.name][0]
             return column.replace(role=column.role if note.startswith("is missing") else role, note=column.note or note)
     return column
-
-
-def _largest(counts: NDArray[Any]) -> list[int]:
-    """The classes in their order; of very many, the most frequent."""
-    return sorted(np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist())
 
 
 def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None) -> Notes:
@@ -254,7 +207,7 @@ def _leaks(
     subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None
 ) -> Iterator[tuple[str, float, str]]:
     """Columns that alone predict the target, with the score and what that is."""
-    if not len(subject.y) or np.isnan(subject.y).any():
+    if np.isnan(subject.y).any():
         return
     rows = np.arange(len(subject.y)) if sample is None else sample
     rows = rows[:: -(-len(rows) // LEAK_ROWS)]
@@ -320,11 +273,6 @@ def _of_rows(
 
 
 def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding]:
-    if not subject.task.is_classification:
-        yield from _repeated_target(subject)
-        return
-    if not len(counts):
-        return
     rare = sorted((int(count), subject.labels[code]) for code, count in enumerate(counts) if count < relations.RARE)
     if rare:
         named = ", ".join(f"'{_short(label)}' {count}" for count, label in rare[:_MOST_NAMED])
@@ -364,12 +312,6 @@ def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditF
     if note:
         text = f"the target {subject.target} {note}, and is taken as {len(subject.labels)} classes"
         yield _finding(subject, "target-as-text", text, _several("--numeric", [str(column.name)]))
-
-
-def _missing_target(subject: Subject, missing: int) -> Iterator[AuditFinding]:
-    if missing:
-        text = f"the target {subject.target} is missing in {missing} rows"
-        yield _finding(subject, "missing-target", text, "--drop-missing-target")
 
 
 def _finding(

@@ -26,7 +26,6 @@ ColumnRole = Literal["target", "numeric", "categorical", "date", "constant", "id
 # The kinds of findings, the gravest first; that is the order in which they are told.
 KINDS = (
     "leak",
-    "missing-target",
     "target-as-text",
     "duplicate-rows",
     "id",

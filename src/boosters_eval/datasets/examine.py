@@ -91,9 +91,8 @@ class _Examination:
         asked = {
             name for setting in ("keep", "categorical", "numeric", "date") for name in getattr(self.settings, setting)
         }
-        audit = audit_frame(
-            frame.assign(**changed), self.target, task, name=self.source, reason=reason, columns=columns, asked=asked
-        )
+        shown = frame.assign(**changed)
+        audit = audit_frame(shown, self.target, task, columns, name=self.source, reason=reason, asked=asked)
         ids = {column.name for column in audit.columns if column.role == "id"}  # the audit says if they are too long
         twice = {column.note for column in columns if column.role == "numeric" and column.name in ids}
         notes = _first([note for note in self.notes if note not in twice])
