@@ -27,7 +27,7 @@ from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.paper.plan import plan_targets
 from boosters_eval.programs.paper.scoring import open_model, predict
 from boosters_eval.programs.paper.specification import PaperSpecification, read_specification
-from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
+from boosters_eval.programs.paper.targets import find_obstacle, find_targets, match_metrics
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import TrainingConfig
@@ -221,18 +221,18 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
 def test_a_metric_in_percent_is_computed_by_a_library_if_its_values_tell(tmp_path):
     path = write(tmp_path, {"row": {"library": "xgboost"}})
     path.write_text(path.read_text().replace("accuracy: 0.9", "{'Accuracy (%)': 90.0, 'MAPE (%)': 12.0}"))
-    (target,) = paper_targets(read_specification(path), tmp_path)
-    assert known_metrics(target, Task.BINARY) == {"Accuracy (%)": "accuracy"}
+    (target,) = find_targets(read_specification(path), tmp_path)
+    assert match_metrics(target, Task.BINARY) == {"Accuracy (%)": "accuracy"}
 
 
 def test_a_version_that_is_not_exact_leaves_the_row_out_and_listing_installs_nothing(home, tmp_path):
     rows = {"about": "xgboost==1.3.*", "unknown": "xgbost==1.3", "exact": "xgboost==1.3.3"}
     bound = {name: {"library": library} for name, library in rows.items()}
     path = write(tmp_path, bound, dataset={"name": "Breast_Cancer"})
-    about, unknown, exact = paper_targets(read_specification(path), tmp_path)
-    assert "must be exact, such as xgboost==1.2.3. Got 'xgboost==1.3.*'" in obstacle(about)
-    assert "There is no library 'xgbost' here. Did you mean 'xgboost'?" in obstacle(unknown)
-    assert obstacle(exact) is None
+    about, unknown, exact = find_targets(read_specification(path), tmp_path)
+    assert "must be exact, such as xgboost==1.2.3. Got 'xgboost==1.3.*'" in find_obstacle(about)
+    assert "There is no library 'xgbost' here. Did you mean 'xgboost'?" in find_obstacle(unknown)
+    assert find_obstacle(exact) is None
     assert not (home / "builds").exists()
 
 
@@ -242,7 +242,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, m
 
     monkeypatch.setattr("boosters_eval.programs.paper.plan.resolve_competitors", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
-    planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
+    planned = plan_targets("P", list(find_targets(read_specification(path), tmp_path)), seeds=1)
     assert not planned.plan.cells
     assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
 
@@ -277,7 +277,7 @@ def test_a_saved_model_is_scored_once_on_all_rows(home, tmp_path):
 def test_a_model_of_the_command_line_stands_for_an_unbound_row_and_is_repeated_over_random_test_rows(tmp_path):
     dataset = {"name": "D", "use": "breast_cancer", "sizes": {"test": 100}}
     path = write(tmp_path, {"ours": None}, dataset=dataset)
-    targets = paper_targets(read_specification(path), tmp_path, FIXTURES / "stump.json")
+    targets = find_targets(read_specification(path), tmp_path, FIXTURES / "stump.json")
     (planned,) = plan_targets("P", targets, seeds=2).targets
     assert (planned.carrier, planned.repeats, planned.std_over) == ("xgboost", 2, "splits")
     assert "may have been trained on" in planned.warnings[0]
@@ -340,7 +340,7 @@ def test_a_row_without_a_group_is_not_run_by_that_of_a_group(tmp_path):
     content = yaml.safe_load(path.read_text())
     content["tables"][0]["models"].insert(0, {"name": "XGBoost", "group": "Tuned", "run": call("boom")})
     path.write_text(yaml.safe_dump(content))
-    bindings = {found.row: found.binding.callable for found in paper_targets(read_specification(path), tmp_path)}
+    bindings = {found.row: found.binding.callable for found in find_targets(read_specification(path), tmp_path)}
     assert bindings["XGBoost"] == "functions:number"
 
 
@@ -484,8 +484,8 @@ def test_an_evaluator_is_told_apart_by_what_it_lacks(tmp_path: Path) -> None:
     text["reproduction_targets"] = {"primary": [{"table": "T", "rows": ["m"]}]}
     spec = PaperSpecification.model_validate(text)
     (tmp_path / "weights").mkdir()
-    (target,) = paper_targets(spec, tmp_path)
-    assert "weights" in (obstacle(target) or "")  # a folder without a model
+    (target,) = find_targets(spec, tmp_path)
+    assert "weights" in (find_obstacle(target) or "")  # a folder without a model
     (tmp_path / "weights" / "config.json").write_text("{}")
     (tmp_path / "weights" / "model.safetensors").write_bytes(b"")
-    assert "no.txt" in (obstacle(target) or "")
+    assert "no.txt" in (find_obstacle(target) or "")

@@ -8,14 +8,14 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.paper.specification import PaperTable
-from boosters_eval.programs.paper.tolerances import canonical, is_share, kind_of, parse_unit, tolerance_of
+from boosters_eval.programs.paper.tolerances import canonicalize, classify_metric, find_tolerance, is_share, parse_unit
 from factories import paper_table
 
 
 def tolerance(metric, unit=None, **own):
     table = PaperTable.model_validate(paper_table({metric: "1"}, tolerance=own))
-    kind, known = kind_of(metric, unit)
-    found = tolerance_of(table, metric, kind, known)
+    kind, known = classify_metric(metric, unit)
+    found = find_tolerance(table, metric, kind, known)
     return found.absolute, found.relative
 
 
@@ -53,7 +53,7 @@ def tolerance(metric, unit=None, **own):
     ],
 )
 def test_the_kind_of_a_metric_follows_from_its_name_and_unit(metric, unit, kind):
-    assert kind_of(metric, unit)[0] == kind
+    assert classify_metric(metric, unit)[0] == kind
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_units_and_metrics_have_more_than_one_spelling():
     assert parse_unit("M", "count").factor == 10**6
     assert parse_unit("m", "time").factor == 60
     assert parse_unit("m").dimension is None  # a metre, for all that is known
-    assert [kind_of(name)[0] for name in ("FLOPs (M)", "MAE (m)")] == ["other", "other"]
+    assert [classify_metric(name)[0] for name in ("FLOPs (M)", "MAE (m)")] == ["other", "other"]
     assert parse_unit("bananas").dimension is None
-    assert kind_of("tokens/sec")[1] is None  # a rate is in no unit of time
-    assert [canonical(name) for name in ("Log loss", "ROC-AUC", "R²", "accuracy (%)", "Mine")] == [
+    assert classify_metric("tokens/sec")[1] is None  # a rate is in no unit of time
+    assert [canonicalize(name) for name in ("Log loss", "ROC-AUC", "R²", "accuracy (%)", "Mine")] == [
         "logloss",
         "auc_roc",
         "r2",

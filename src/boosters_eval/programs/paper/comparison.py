@@ -7,7 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
 
 from annotated_types import Ge
 from pydantic import Field, model_validator
@@ -17,11 +17,11 @@ from boosters_eval.core.files import FORMAT, Format, check_format, load_json, re
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.programs.paper.source import parse_yaml
-from boosters_eval.programs.paper.specification import Quantity, StdOver, printed_value, target_name
+from boosters_eval.programs.paper.specification import Quantity, StdOver, target_name
 from boosters_eval.programs.paper.tolerances import MetricKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from boosters_eval.core.findings import Screen
 
@@ -43,22 +43,27 @@ class Measured(Model):
     primary: bool
     status: TargetStatus
     reason: str = ""  # why it is not ok
-    values: dict[str, tuple[float, ...]] = Field(
-        default_factory=dict
-    )  # by metric, one per finished repeat that returned it
+    # By metric, one per finished repeat that returned it.
+    values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     std_over: StdOver | None = None  # what the repeats differ in
     seeds: tuple[int, ...] = ()
     planned: int = 0  # repeats, finished or not
     versions: dict[str, str] = Field(default_factory=dict)  # of what produced the values
-    conditions: dict[str, str] = Field(
-        default_factory=dict
-    )  # how they came about: data set, split sizes, preprocessing, parameters
+    # How they came about: data set, split sizes, preprocessing, parameters.
+    conditions: dict[str, str] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """As `only` names it."""
         return target_name(self.table, self.row, self.dataset)
+
+    def summary(self) -> str:
+        """The mean of each metric, with its spread over the repeats."""
+        shown = []
+        for name, values in self.values.items():
+            spread = f" ± {stdev(values):.2g} (n = {len(values)})" if len(values) > 1 else ""
+            shown.append(f"{name} {fmean(values):.6g}{spread}")
+        return "; ".join(shown)
 
 
 class PaperResults(Findings, Model):
@@ -70,9 +75,8 @@ class PaperResults(Findings, Model):
     specification_digest: str
     run_id: str | None  # None: nothing could be run
     only: tuple[str, ...] = ()  # what the run was restricted to; other targets are not missing then
-    environment: dict[str, str] = Field(
-        default_factory=dict
-    )  # commit, versions, machine, command: of the time when it ran
+    # Commit, versions, machine, command: of the time when it ran.
+    environment: dict[str, str] = Field(default_factory=dict)
     targets: tuple[Measured, ...]
 
     @property
@@ -82,13 +86,14 @@ class PaperResults(Findings, Model):
         return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
     def to_json(self) -> str:
-        """The file."""
         return self.model_dump_json(indent=1) + "\n"
 
     def show(self, screen: Screen) -> None:
-        """What was measured, target by target."""
         if not screen.quiet:
-            rows = [_shown(found) for found in self.targets]
+            rows = [
+                (found.table, found.row, found.dataset, found.status.replace("_", " "), found.summary() or "-")
+                for found in self.targets
+            ]
             screen.rows(("table", "row", "data set", "status", "measured"), rows, keys=3)
 
     def conclude(self, screen: Screen) -> None:
@@ -100,30 +105,11 @@ class PaperResults(Findings, Model):
                 screen.note(f"Warning: {found.name}: {text}")
 
 
-def _shown(found: Measured) -> tuple[str, ...]:
-    values = "; ".join(f"{name} {_spread(numbers)}" for name, numbers in found.values.items())
-    return found.table, found.row, found.dataset, found.status.replace("_", " "), values or "-"
-
-
-def _spread(numbers: tuple[float, ...]) -> str:
-    mean = f"{fmean(numbers):.6g}"
-    return f"{mean} ± {stdev(numbers):.2g} (n = {len(numbers)})" if len(numbers) > 1 else mean
-
-
 MATCH, CLOSE, LARGE = Decimal("0.01"), Decimal("0.03"), Decimal("0.10")  # relative differences
 
 ComparisonStatus = Literal[
     "match", "close", "within_tolerance", "better", "deviation", "significant_deviation", "missing"
 ]
-STATUSES: tuple[ComparisonStatus, ...] = (
-    "match",
-    "close",
-    "within_tolerance",
-    "better",
-    "deviation",
-    "significant_deviation",
-    "missing",
-)
 PaperVerdict = Literal["reproduced", "reproduced with deviations", "not reproduced", "incomplete"]
 Confidence = Literal["high", "medium", "low"]
 
@@ -166,27 +152,16 @@ def judge(
     )
     better = None if higher_is_better is None or not difference else (difference > 0) == higher_is_better
     return Agreement(
-        _float(size),
-        None if share is None else _float(share * 100),
+        _to_float(size),
+        None if share is None else _to_float(share * 100),
         equal_as_printed=equal,
         within_tolerance=within,
         better=better,
-        status=_status(share, equal=equal, within=within, better=bool(better)),
+        status=_choose_status(share, equal=equal, within=within, better=bool(better)),
     )
 
 
-def half_digit(decimals: int) -> Decimal:
-    """Half of the last digit of a number with so many decimals: what rounding may take away."""
-    return Decimal(5).scaleb(-max(-400, min(decimals, 400)) - 1)  # no float has more
-
-
-def _float(value: Decimal) -> float | None:
-    """As a float; None where none is large enough."""
-    found = float(value)
-    return found if math.isfinite(found) else None
-
-
-def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> ComparisonStatus:
+def _choose_status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> ComparisonStatus:
     """By the size of the difference. `better` stands for what would be neither a match nor close."""
     if equal or (share is not None and share < MATCH):
         return "match"
@@ -199,12 +174,21 @@ def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -
     return "deviation" if share is not None and share < LARGE else "significant_deviation"
 
 
+def half_digit(decimals: int) -> Decimal:
+    """Half of the last digit of a number with so many decimals: what rounding may take away."""
+    return Decimal(5).scaleb(-max(-400, min(decimals, 400)) - 1)  # no float has more
+
+
 def exact(value: float) -> Decimal:
     """The decimal number that a float is written as."""
     return Decimal(repr(float(value)))
 
 
-def combined_std(first: float | None, second: float | None) -> float | None:
+def _to_float(value: Decimal) -> float | None:
+    return found if math.isfinite(found := float(value)) else None
+
+
+def combine_stds(first: float | None, second: float | None) -> float | None:
     """The standard deviation of a difference; None where neither side has one that is not 0."""
     return math.hypot(first or 0.0, second or 0.0) or None
 
@@ -245,70 +229,43 @@ class MetricComparison(Model):
     @classmethod
     def of(cls, **given: Any) -> Self:
         """The comparison with all that follows from what is given."""
-        return cls(**given, **_derived(**given))
+        return cls(**given, **_derive(given))
 
     @property
     def difference(self) -> float | None:
         """Ours minus the paper's."""
-        return None if self.our_value is None else _float(exact(self.our_value) - exact(self.paper_value))
+        return None if self.our_value is None else _to_float(exact(self.our_value) - exact(self.paper_value))
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
-        if printed_value(self.paper_printed) != self.paper_value:
+        printed = Quantity.read(self.paper_printed)
+        if printed is None or printed.value != self.paper_value:
             raise FileFormatError(
                 f"The 'paper_value' of the metric '{self.metric_name}' must be the printed {self.paper_printed}. "
                 f"Got {self.paper_value!r} instead."
             )
-        found = _derived(**{name: getattr(self, name) for name in _GIVEN})
-        wrong = next((name for name, value in found.items() if getattr(self, name) != value), None)
-        if wrong:
-            raise FileFormatError(
-                f"The '{wrong}' of the metric '{self.metric_name}' does not follow from its values: "
-                f"it must be {found[wrong]!r}. Got {getattr(self, wrong)!r} instead."
-            )
+        for name, value in _derive(self.__dict__).items():
+            if getattr(self, name) != value:
+                raise FileFormatError(
+                    f"The '{name}' of the metric '{self.metric_name}' does not follow from its values: "
+                    f"it must be {value!r}. Got {getattr(self, name)!r} instead."
+                )
         return self
 
 
-_GIVEN = (
-    "paper_value",
-    "paper_printed",
-    "paper_decimals",
-    "paper_std",
-    "our_value",
-    "our_std",
-    "complete",
-    "tolerance_absolute",
-    "tolerance_relative",
-    "higher_is_better",
-)
-
-
-def _derived(
-    *,
-    paper_value: float,
-    paper_printed: str,
-    paper_decimals: int,
-    our_value: float | None,
-    complete: bool,
-    tolerance_absolute: float | None,
-    tolerance_relative: float | None,
-    paper_std: float | None = None,
-    our_std: float | None = None,
-    higher_is_better: bool | None = None,
-    **_: Any,
-) -> dict[str, Any]:
-    paper = Quantity(value=paper_value, printed=paper_printed)
-    ours = our_value if complete else None
+def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
+    paper = Quantity(value=given["paper_value"], printed=given["paper_printed"])
+    ours = given.get("our_value") if given["complete"] else None
     judged = judge(
         paper,
         ours,
-        tolerance_absolute,
-        tolerance_relative,
-        higher_is_better=higher_is_better,
-        decimals=max(paper.decimals, paper_decimals),
+        given["tolerance_absolute"],
+        given["tolerance_relative"],
+        higher_is_better=given.get("higher_is_better"),
+        decimals=max(paper.decimals, given["paper_decimals"]),
     )
-    spread = combined_std(paper_std, our_std)
-    z = None if ours is None or spread is None else (ours - paper_value) / spread
+    spread = combine_stds(given.get("paper_std"), given.get("our_std"))
+    z = None if ours is None or spread is None else (ours - paper.value) / spread
     return {**judged._asdict(), "z_score": z if z is None or math.isfinite(z) else None}
 
 
@@ -379,7 +336,7 @@ class PaperComparison(Model):
     @classmethod
     def of(cls, targets: tuple[TargetComparison, ...], *, only: tuple[str, ...] = (), **given: Any) -> Self:
         """The comparison with its verdict."""
-        return cls(targets=targets, only=only, **given, **_concluded(targets, only))
+        return cls(targets=targets, only=only, **given, **_conclude(targets, only))
 
     @property
     def primary_counts(self) -> PrimaryCounts:
@@ -388,7 +345,7 @@ class PaperComparison(Model):
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
-        for name, value in _concluded(self.targets, self.only).items():
+        for name, value in _conclude(self.targets, self.only).items():
             if getattr(self, name) != value:
                 raise FileFormatError(
                     f"The '{name}' does not follow from the targets: it must be {value!r}. "
@@ -413,7 +370,7 @@ class PrimaryCounts(NamedTuple):
     @classmethod
     def of(cls, targets: tuple[TargetComparison, ...], *, restricted: bool) -> Self:
         """Count. A target without metrics is one comparison that is missing."""
-        found = list(primary_metrics(targets))
+        found = [metric for target in targets if target.primary for metric in target.metrics]
         empty = sum(target.primary and not target.metrics for target in targets)
         present = [metric for metric in found if metric.status != "missing"]
         return cls(
@@ -443,9 +400,8 @@ class PrimaryCounts(NamedTuple):
         if self.verdict in ("incomplete", "not reproduced"):
             return "low"
         enough = self.comparisons >= 3 and self.repeats >= 3 and not self.restricted
-        return (
-            "high" if self.verdict == "reproduced" and enough and 5 * self.matched >= 4 * self.comparisons else "medium"
-        )
+        agreeing = self.verdict == "reproduced" and 5 * self.matched >= 4 * self.comparisons
+        return "high" if enough and agreeing else "medium"
 
     @property
     def exit_code(self) -> ExitCode:
@@ -456,18 +412,11 @@ class PrimaryCounts(NamedTuple):
         return ExitCode.EXECUTION_ERROR if absent else ExitCode.SUCCESS
 
 
-def primary_metrics(targets: tuple[TargetComparison, ...]) -> Iterator[MetricComparison]:
-    """The comparisons that decide."""
-    for target in targets:
-        if target.primary:
-            yield from target.metrics
-
-
-def _concluded(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> dict[str, Any]:
+def _conclude(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> dict[str, Any]:
     found = Counter(status for target in targets for status in target.statuses)
     counted = PrimaryCounts.of(targets, restricted=bool(only))
     return {
-        "counts": {status: found[status] for status in STATUSES},
+        "counts": {status: found[status] for status in get_args(ComparisonStatus)},
         "verdict": counted.verdict,
         "confidence": counted.confidence,
         "exit_code": int(counted.exit_code),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boosters_eval import metrics
 from boosters_eval.core.text import clean, clean_lines, count_of
 from boosters_eval.programs.paper.comparison import exact, half_digit
-from boosters_eval.programs.paper.tolerances import canonical
+from boosters_eval.programs.paper.tolerances import canonicalize
 from boosters_eval.reports.document import (
     Block,
     Charts,
@@ -81,7 +81,7 @@ def status_text(metric: MetricComparison) -> str:
 
 def metric_label(name: str) -> str:
     """As a person reads it."""
-    return metrics.label(canonical(name)) if metrics.find(canonical(name)) and name == name.lower() else name
+    return metrics.label(canonicalize(name)) if metrics.find(canonicalize(name)) and name == name.lower() else name
 
 
 def paper_text(metric: MetricComparison) -> str:

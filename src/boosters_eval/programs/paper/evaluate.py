@@ -85,14 +85,11 @@ class EvaluateSpec(Spec):
 
 
 class EvaluateOutcome(CellOutcome):
-    """What was measured."""
-
     metrics: dict[str, float]
     seconds: float
     n_test: int | None = None
 
     def summary(self) -> str:
-        """The metrics."""
         return ", ".join(f"{name} {value:.6g}" for name, value in self.metrics.items())
 
 
@@ -139,12 +136,12 @@ class Evaluate(Workload):
         rows = None
         match spec.binding:
             case CallableRun() as run:
-                found = _called(run, _request(spec, cell, inputs), Path(inputs["root"]), phase)
+                found = _call(run, _describe(spec, cell, inputs), Path(inputs["root"]), phase)
             case CommandRun() as run:
                 phase("run")
-                found = _printed(run, _request(spec, cell, inputs), inputs["root"])
+                found = _execute(run, _describe(spec, cell, inputs), inputs["root"])
             case ModelRun():
-                found, rows = _scored(spec, cell, inputs, phase)
+                found, rows = _score(spec, cell, inputs, phase)
             case EvaluatorRun() as run:
                 phase("evaluate")
                 from boosters_eval.programs.paper.lm.evaluators import evaluate  # noqa: PLC0415 (only for this binding)
@@ -160,12 +157,12 @@ class Evaluate(Workload):
                 )
             case _:
                 raise EvaluationError(f"The workload 'evaluate' cannot run {type(spec.binding).__name__}.")
-        metrics = checked_metrics(found, spec.metrics)
+        metrics = check_metrics(found, spec.metrics)
         phase("done")
         return EvaluateOutcome.of(cell, metrics=metrics, seconds=time.perf_counter() - start, n_test=rows)
 
 
-def checked_metrics(found: Any, wanted: tuple[str, ...]) -> dict[str, float]:
+def check_metrics(found: Any, wanted: tuple[str, ...]) -> dict[str, float]:
     """Finite numbers by name. A number alone is the paper's one metric."""
     if isinstance(found, numbers.Real) and not isinstance(found, bool) and len(wanted) == 1:
         found = {wanted[0]: found}
@@ -184,7 +181,7 @@ def checked_metrics(found: Any, wanted: tuple[str, ...]) -> dict[str, float]:
     return metrics
 
 
-def _request(spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str]) -> dict[str, Any]:
+def _describe(spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str]) -> dict[str, Any]:
     """What a function or a program is told."""
     return {
         "table": spec.table,
@@ -197,7 +194,7 @@ def _request(spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str]) -> dict[
     }
 
 
-def _called(run: CallableRun, request: dict[str, Any], root: Path, phase: Callable[[str], None]) -> Any:
+def _call(run: CallableRun, request: dict[str, Any], root: Path, phase: Callable[[str], None]) -> Any:
     """The user's function, with the arguments of the specification, and whatever of the request it has a name for."""
     phase("import")
     sys.path.insert(0, str(root))
@@ -215,9 +212,12 @@ def _called(run: CallableRun, request: dict[str, Any], root: Path, phase: Callab
     return function(**{key: value for key, value in request.items() if every or key in named} | run.arguments)
 
 
-def _printed(run: CommandRun, request: dict[str, Any], root: str) -> Any:
+def _execute(run: CommandRun, request: dict[str, Any], root: str) -> Any:
     """The JSON object on the last line that a program prints. There is no shell: each word is one argument."""
-    words = [_filled(word, request) for word in run.command]
+    words = list(run.command)
+    for name in ("dataset", "seed", "model"):
+        value = "" if request[name] is None else str(request[name])
+        words = [word.replace(f"{{{name}}}", value) for word in words]
     with tempfile.TemporaryFile() as printed:
         try:
             done = subprocess.run(  # noqa: S603 (the user named it, and no shell reads it)
@@ -234,7 +234,7 @@ def _printed(run: CommandRun, request: dict[str, Any], root: str) -> Any:
     if last is None:
         raise EvaluationError(f"The program '{words[0]}' must print a JSON object of metrics. It printed nothing.")
     try:
-        found = json.loads(last, parse_constant=_refuse, object_pairs_hook=_distinct)
+        found = json.loads(last, parse_constant=_refuse, object_pairs_hook=_check_distinct)
     except (ValueError, RecursionError) as error:
         raise EvaluationError(
             f"The last line that '{words[0]}' prints must be a JSON object of metrics. Got '{last:.200}': {error}."
@@ -243,13 +243,7 @@ def _printed(run: CommandRun, request: dict[str, Any], root: str) -> Any:
     return found["metrics"] if nested else found
 
 
-def _filled(word: str, request: dict[str, Any]) -> str:
-    for name in ("dataset", "seed", "model"):
-        word = word.replace(f"{{{name}}}", str(request[name] if request[name] is not None else ""))
-    return word
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose names are all different; of two values of a metric neither is more right."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -261,7 +255,7 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _scored(
+def _score(
     spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str], phase: Callable[[str], None]
 ) -> tuple[dict[str, float], int]:
     """A saved model's predictions, scored by the code that scores every fit."""

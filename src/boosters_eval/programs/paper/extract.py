@@ -103,7 +103,6 @@ class Extraction(Findings):
 
     @property
     def exit_code(self) -> int:
-        """A document without results is a bad file."""
         return ExitCode.CONFIGURATION_ERROR if self.fault else ExitCode.SUCCESS
 
     def show(self, screen: Screen) -> None:
@@ -169,7 +168,6 @@ _HEAD = """\
 
 
 def quoted(text: str) -> str:
-    """A string between double quotation marks."""
     text = text.encode(errors="replace").decode()
     return _UNPRINTABLE.sub(lambda match: f"\\U{ord(match[0]):08x}", json.dumps(text, ensure_ascii=False))
 

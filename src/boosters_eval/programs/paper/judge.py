@@ -1,4 +1,4 @@
-"""From what a paper prints and what was measured to a comparison."""
+"""From what a paper prints and what was measured to a comparison, and what was not the same in the paper and here."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from boosters_eval.programs.paper.comparison import (
     Measured,
     MetricComparison,
     PaperComparison,
-    PaperResults,
     TargetComparison,
-    combined_std,
+    combine_stds,
     exact,
     read_comparison,
     read_results,
@@ -45,31 +44,34 @@ from boosters_eval.programs.paper.document import (
 )
 from boosters_eval.programs.paper.source import dump_yaml
 from boosters_eval.programs.paper.specification import digest_specification, read_specification
-from boosters_eval.programs.paper.targets import is_selected, paper_targets
+from boosters_eval.programs.paper.targets import find_targets, is_selected
 from boosters_eval.programs.paper.tolerances import (
     FRACTION,
     PERCENT,
     PrintedUnit,
-    canonical,
+    canonicalize,
+    classify_metric,
+    find_metric,
+    find_tolerance,
     is_share,
-    kind_of,
-    known_metric,
-    tolerance_of,
 )
 from boosters_eval.reports.latex import render_latex
 from boosters_eval.reports.numbers import mean_and_std, number
 from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.paper.comparison import PaperResults
     from boosters_eval.programs.paper.request import ComparePaperRequest, ReportPaperRequest
     from boosters_eval.programs.paper.specification import PaperDataset, PaperResult, PaperSpecification, PaperTable
     from boosters_eval.programs.paper.targets import PaperTarget
 
-
 _FEWEST_DECIMALS = 2  # of a fraction: whole percents
+_NOT_STATED = "not stated"
+_NOT_RECORDED = "not recorded"
+_Difference = tuple[str, str, str]  # what, in the paper, here
 
 
 def compare_results(
@@ -84,12 +86,12 @@ def compare_results(
     measured = {(one.table, one.row, one.dataset): one for one in results.targets}
     if len(measured) < len(results.targets):
         raise ConfigError("The results have a target more than once.")
-    claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in paper_targets(spec, Path())}
+    claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in find_targets(spec, Path())}
     stray = next((text for text in results.only if not any(is_selected(one, [text]) for one in claims.values())), None)
     if stray is not None:
         raise ConfigError(f"The run was restricted to '{stray}', which is no target of the specification.")
     wanted = {key: claim for key, claim in claims.items() if key in measured or is_selected(claim, results.only)}
-    targets = tuple(_target(claim, measured.get(key)) for key, claim in wanted.items())
+    targets = tuple(_compare_target(claim, measured.get(key)) for key, claim in wanted.items())
     notes = [f"'{': '.join(filter(None, key))}' was run, but is no target." for key in measured if key not in claims]
     if digest is not None and digest != results.specification_digest:
         notes.append("The specification is not the one of the run: it has been changed since, or it is another file.")
@@ -101,54 +103,60 @@ def compare_results(
         arxiv_id=spec.arxiv_id,
         source=spec.source,
         date=results.environment.get("started_at", "").partition("T")[0],
-        hardware=hardware_of(results.environment),
+        hardware=_describe_hardware(results.environment),
         specification_digest=results.specification_digest,
         run_id=results.run_id,
         only=results.only,
         environment=results.environment,
-        conditions=notes_of_paper(spec, (target.table for target in targets)),
-        differences=differences_of(spec, results, targets),
+        conditions=_list_conditions(spec, {target.table for target in targets}),
+        differences=_find_differences(spec, results, targets),
         notes=tuple(notes),
         files=tuple(files),
     )
 
 
-def _target(claim: PaperTarget, measured: Measured | None) -> TargetComparison:
+def _compare_target(claim: PaperTarget, measured: Measured | None) -> TargetComparison:
     table, printed, dataset = claim.table, claim.result, claim.dataset_name
-    if measured is None:
-        known = {"table": table.id, "row": claim.row, "dataset": dataset, "primary": claim.primary}
-        measured = Measured(**known, status="not_runnable", reason="It was not run.")
-    reason = measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
-    if printed is None:
-        what = "".join([f" of '{claim.row}'" if claim.row else "", f" on '{dataset}'" if dataset else ""])
-        reason = f"The specification has no values{what} in '{table.id}' to compare with."
-    return TargetComparison(
-        table=table.id,
+    known = {"table": table.id, "row": claim.row, "dataset": dataset, "primary": claim.primary}
+    measured = measured or Measured(**known, status="not_runnable", reason="It was not run.")
+    found = TargetComparison(
+        **known,
         title=table.title,
-        row=claim.row,
-        dataset=dataset,
-        primary=claim.primary,
         status=measured.status,
-        reason=reason,
-        metrics=() if printed is None else tuple(_metric(table, printed, measured, name) for name in printed.values),
-        paper_conditions={} if printed is None else conditions_of(printed, table.dataset(dataset)),
+        reason=_find_failure(measured),
         our_conditions=measured.conditions,
         versions=measured.versions,
         seeds=measured.seeds,
-        notes=() if printed is None else printed.notes,
         warnings=measured.warnings,
+    )
+    if printed is None:
+        what = "".join([f" of '{claim.row}'" if claim.row else "", f" on '{dataset}'" if dataset else ""])
+        return found.replace(reason=f"The specification has no values{what} in '{table.id}' to compare with.")
+    return found.replace(
+        metrics=tuple(_compare_metric(table, printed, measured, name) for name in printed.values),
+        paper_conditions=_collect_conditions(printed, table.dataset(dataset)),
+        notes=printed.notes,
     )
 
 
-def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: str) -> MetricComparison:
+def _find_failure(measured: Measured) -> str:
+    return measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
+
+
+def _compare_metric(table: PaperTable, printed: PaperResult, measured: Measured, name: str) -> MetricComparison:
     paper, std = printed.values[name], printed.stds.get(name)
-    kind, stated = kind_of(name, printed.units.get(name))
-    own, values = _values(measured, name)
-    units = _units(table, name, stated, own, values)
-    tolerance = tolerance_of(table, name, kind, units.paper)
+    kind, stated = classify_metric(name, printed.units.get(name))
+    # A metric may be spelt differently here: `Log loss` as `logloss`.
+    alike = (own for own in measured.values if canonicalize(own) == canonicalize(name))
+    own = name if name in measured.values else next(alike, name)
+    values = measured.values.get(own, ())
+    units = _find_units(table, name, stated, own, values)
+    tolerance = find_tolerance(table, name, kind, units.paper)
     scaled = [] if units.fault else [float(exact(value) * units.factor) for value in values if math.isfinite(value)]
-    mean, spread = _mean_and_std(scaled)
-    reason = _incomplete(measured, name, values) or units.fault
+    mean, spread = mean_and_std(scaled)
+    if mean is not None and not math.isfinite(mean):
+        mean = spread = None
+    reason = _find_gap(measured, name, values) or units.fault
     if mean is None and not reason:
         reason = f"'{name}' is too large to be averaged."
     found = MetricComparison.of(
@@ -157,7 +165,7 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         unit=units.paper.name if units.paper and units.paper != FRACTION else "",
         paper_value=paper.value,
         paper_printed=paper.printed,
-        paper_decimals=_decimals(table, printed, name, units.paper),
+        paper_decimals=_count_decimals(table, printed, name, units.paper),
         paper_std=None if std is None else std.value,
         paper_std_printed="" if std is None else std.printed,
         paper_std_over=None if std is None else printed.std_over or table.std_over,
@@ -169,13 +177,13 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         tolerance_absolute=None if tolerance.absolute is None else float(tolerance.absolute),
         tolerance_relative=None if tolerance.relative is None else float(tolerance.relative * 100),
         tolerance_source=tolerance.source,
-        higher_is_better=direction(table, name),
+        higher_is_better=_find_direction(table, name),
         notes=units.notes,
     )
-    return found.replace(explanation=reason or explain(found))
+    return found.replace(explanation=reason or _explain(found))
 
 
-def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedUnit | None) -> int:
+def _count_decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedUnit | None) -> int:
     """To how many decimals our value can be equal to the printed one.
 
     A fraction counts as printed to a hundredth at least, as does a bare 0: an accuracy of 1.0 is not equal to 0.95.
@@ -191,24 +199,10 @@ def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedU
     return max([*column, least, 0])
 
 
-def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and standard deviation; None for what no float can hold."""
-    mean, std = mean_and_std(values)
-    return (None, None) if mean is None or not math.isfinite(mean) else (mean, std)
-
-
-def _values(measured: Measured, name: str) -> tuple[str, tuple[float, ...]]:
-    """Our name and values of a metric, which may be spelt differently here: `Log loss` as `logloss`."""
-    if name in measured.values:
-        return name, measured.values[name]
-    alike = ((own, values) for own, values in measured.values.items() if canonical(own) == canonical(name))
-    return next(alike, (name, ()))
-
-
-def _incomplete(measured: Measured, name: str, values: Sequence[float]) -> str:
+def _find_gap(measured: Measured, name: str, values: Sequence[float]) -> str:
     """Why our values prove nothing, or nothing."""
     if measured.status != "ok":
-        return measured.reason or "It failed, and the results do not say why."
+        return _find_failure(measured)
     if not values:
         return f"'{name}' was not computed."
     if not all(map(math.isfinite, values)):
@@ -218,9 +212,9 @@ def _incomplete(measured: Measured, name: str, values: Sequence[float]) -> str:
     return ""
 
 
-def direction(table: PaperTable, name: str) -> bool | None:
+def _find_direction(table: PaperTable, name: str) -> bool | None:
     """Whether higher is better: as the program knows, else as the table says. A contradiction is refused."""
-    known = known_metric(name)
+    known = find_metric(name)
     sure = known.higher_is_better if known is not None else False if name in metrics.RESOURCES else None
     said = {"lower": False, "higher": True}.get(table.directions.get(name, ""))
     names = {metric for result in table.results for metric in result.values}
@@ -242,21 +236,20 @@ class _Units(NamedTuple):
     fault: str = ""  # why they cannot be compared
 
 
-def _units(table: PaperTable, name: str, stated: PrintedUnit | None, own: str, values: Sequence[float]) -> _Units:
+def _find_units(table: PaperTable, name: str, stated: PrintedUnit | None, own: str, values: Sequence[float]) -> _Units:
     """The units of the paper's values and of ours: as stated, or by a rule that a note tells of; never a guess.
 
     A share is at most 1 by definition, so values beyond 1 can only be in percent.
     """
     paper = stated
     if paper is None and is_share(name):
-        printed = [result.values[name].value for result in table.results if name in result.values]
-        paper = _share_of(printed)
+        paper = _infer_share([result.values[name].value for result in table.results if name in result.values])
     if not values:
         return _Units(paper)
     given = table.our_units.get(name)
-    ours = kind_of(own, given)[1] if given else None if is_share(name) else kind_of(own)[1]
+    ours = classify_metric(own, given)[1] if given or not is_share(name) else None
     if ours is None and paper is not None and paper.dimension == "share":
-        return _inferred(name, paper, _share_of(values))
+        return _infer_units(name, paper, _infer_share(values))
     if ours is None or ours == paper:
         return _Units(paper)
     if paper is None or paper.dimension is None or ours.dimension != paper.dimension:
@@ -265,24 +258,23 @@ def _units(table: PaperTable, name: str, stated: PrintedUnit | None, own: str, v
     return _Units(paper, ours.factor / paper.factor)
 
 
-def _share_of(values: Sequence[float]) -> PrintedUnit:
+def _infer_share(values: Sequence[float]) -> PrintedUnit:
     return FRACTION if max((abs(value) for value in values if math.isfinite(value)), default=0) <= 1 else PERCENT
 
 
-def _inferred(name: str, paper: PrintedUnit, ours: PrintedUnit) -> _Units:
+def _infer_units(name: str, paper: PrintedUnit, ours: PrintedUnit) -> _Units:
     """Our unit is not stated: of a share its size tells, of anything else only if it is as the paper's."""
     if ours == paper:
         return _Units(paper)
     if not is_share(name):
-        return _Units(
-            paper, fault=f"Whether our '{name}' is in percent or a fraction is not known: state it in 'our_units'."
-        )
+        fault = f"Whether our '{name}' is in percent or a fraction is not known: state it in 'our_units'."
+        return _Units(paper, fault=fault)
     here, there = ("a fraction", "in percent") if ours == FRACTION else ("in percent", "a fraction")
     size = "no value is beyond 1" if ours == FRACTION else "a value is beyond 1"
     return _Units(paper, ours.factor / paper.factor, (f"Ours is {here}, because {size}; the paper's is {there}.",))
 
 
-def explain(found: MetricComparison) -> str | None:
+def _explain(found: MetricComparison) -> str | None:
     """What a reader must know of a comparison beyond its status."""
     parts = []
     if found.equal_as_printed and found.relative_diff:
@@ -290,90 +282,96 @@ def explain(found: MetricComparison) -> str | None:
     if not found.within_tolerance:
         side = {True: "better", False: "worse", None: "different"}[found.better]
         parts.append(f"Ours is {side}: {difference_text(found)} is outside the tolerance of {tolerance_text(found)}.")
-    return " ".join([*parts, *_spread_sentences(found)]) or None
+    if found.z_score is not None:
+        spread = number(combine_stds(found.paper_std, found.our_std) or math.nan, 2)
+        theirs = _describe_std("the paper", found.paper_std, found.paper_std_over)
+        ours = _describe_std("ours", found.our_std, found.our_std_over)
+        z = number(found.z_score, 2)
+        parts.append(f"z = {z} by the combined standard deviation of {spread} ({theirs}; {ours}, n = {found.n}).")
+        if found.paper_std_over == "seeds":
+            parts.append(
+                f"The paper's standard deviation is over seeds only, not over splits of the data{_alone(found)}."
+            )
+    return " ".join(parts) or None
 
 
-def _spread_sentences(found: MetricComparison) -> list[str]:
-    """The difference in standard deviations, and what these are over."""
-    if found.z_score is None:
-        return []
-    spread = combined_std(found.paper_std, found.our_std) or math.nan
-    theirs = _over("the paper", found.paper_std, found.paper_std_over)
-    ours = _over("ours", found.our_std, found.our_std_over, f", n = {found.n}")
-    parts = [
-        f"z = {number(found.z_score, 2)} by the combined standard deviation of {number(spread, 2)} ({theirs}; {ours})."
-    ]
-    if found.paper_std_over == "seeds":
-        alone = ""
-        if found.paper_std and found.our_std_over != "seeds":
-            sigmas = abs(found.difference or 0.0) / found.paper_std
-            alone = f"; by it alone the difference would be {number(sigmas, 2)} standard deviations"
-        parts.append(f"The paper's standard deviation is over seeds only, not over splits of the data{alone}.")
-    return parts
+def _alone(found: MetricComparison) -> str:
+    if not found.paper_std or found.our_std_over == "seeds":
+        return ""
+    sigmas = abs(found.difference or 0.0) / found.paper_std
+    return f"; by it alone the difference would be {number(sigmas, 2)} standard deviations"
 
 
-def _over(side: str, std: float | None, over: str | None, more: str = "") -> str:
-    if std is None:
-        return f"{side}: none{more}"
-    return f"{side}: {number(std, 2)} over {over or 'what is not stated'}{more}"
+def _describe_std(side: str, std: float | None, over: str | None) -> str:
+    return f"{side}: none" if std is None else f"{side}: {number(std, 2)} over {over or 'what is not stated'}"
 
 
-_NOT_STATED = "not stated"
-_NOT_RECORDED = "not recorded"
-
-
-def conditions_of(printed: PaperResult, dataset: PaperDataset) -> dict[str, str]:
+def _collect_conditions(printed: PaperResult, dataset: PaperDataset) -> dict[str, str]:
     """The paper's conditions of a result as text, those of its data set included."""
     found = {"split": dataset.split, "preprocessing": dataset.preprocessing, "hardware": printed.hardware or ""}
     stated = {name: value for name, value in found.items() if value}
-    return stated | {name: _text(value) for name, value in printed.conditions.items()}
+    for name, value in printed.conditions.items():
+        stated[name] = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+    return stated
 
 
-def notes_of_paper(spec: PaperSpecification, tables: Iterable[str]) -> tuple[str, ...]:
+def _list_conditions(spec: PaperSpecification, tables: set[str]) -> tuple[str, ...]:
     """What the specification says of all rows, and of those of these tables."""
     said = spec.conditions
     stated = {"hardware": said.hardware, **{f"version of {name}": version for name, version in said.versions.items()}}
     general = [f"{name}: {value}" for name, value in {**stated, "seeds": said.seeds}.items() if value is not None]
-    wanted = set(tables)
-    own = [f"{table.id}: {note}" for table in spec.tables if table.id in wanted for note in table.notes]
+    own = [f"{table.id}: {note}" for table in spec.tables if table.id in tables for note in table.notes]
     return (*general, *said.notes, *own)
 
 
-def hardware_of(environment: Mapping[str, str]) -> str:
+def _describe_hardware(environment: Mapping[str, str]) -> str:
     """Our machine in a few words, as the run recorded it."""
     parts = {"cpu_model": "{}", "cpu_cores": "{} cores", "memory_gb": "{} GB"}
     return ", ".join(text.format(environment[name]) for name, text in parts.items() if environment.get(name))
 
 
-def differences_of(
+def _find_differences(
     spec: PaperSpecification, results: PaperResults, targets: Sequence[TargetComparison]
 ) -> tuple[ConditionDifference, ...]:
     """Hardware, versions, seeds, what a deviation is over, and every other condition that the paper states."""
-    found: dict[tuple[str, str, str], list[TargetComparison]] = {}
+    found: dict[_Difference, list[TargetComparison]] = {}
     ran = [target for target in targets if target.status == "ok"]
-    hardware = hardware_of(results.environment) or _NOT_RECORDED
+    hardware = _describe_hardware(results.environment) or _NOT_RECORDED
     for target in ran:
         table = spec.table(target.table)
         theirs = target.paper_conditions.get("hardware") or (table and table.hardware) or spec.conditions.hardware
-        differing = (
-            ("hardware", theirs or _NOT_STATED, hardware),
-            *_versions(spec.conditions.versions, target.versions),
-            *_seeds(spec.conditions.seeds, len(target.seeds)),
-            *_stds(target),
-            *_others(target.paper_conditions, target.our_conditions),
-        )
+        differing = [("hardware", theirs or _NOT_STATED, hardware), *_find_target_differences(spec, target)]
         for difference in dict.fromkeys(differing):
             found.setdefault(difference, []).append(target)
-    for difference in _others_versions(spec.conditions.versions, ran, results.environment):
+    for difference in _find_other_versions(spec.conditions.versions, ran, results.environment):
         found[difference] = ran
     return tuple(
-        ConditionDifference(what=what, where=_places(where, ran), paper=paper, ours=ours)
+        ConditionDifference(what=what, where=_name_places(where, ran), paper=paper, ours=ours)
         for (what, paper, ours), where in found.items()
         if paper != ours
     )
 
 
-def _places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) -> tuple[str, ...]:
+def _find_target_differences(spec: PaperSpecification, target: TargetComparison) -> Iterator[_Difference]:
+    stated = {name.lower(): version for name, version in spec.conditions.versions.items()}
+    for name, version in target.versions.items():
+        theirs = stated.get(name.lower())
+        if theirs is None or not _is_same_version(theirs, version):
+            yield f"version of {name}", theirs or _NOT_STATED, version
+    seeds, ours = spec.conditions.seeds, len(target.seeds)
+    if seeds != ours and (seeds or ours):
+        yield "number of seeds", _NOT_STATED if seeds is None else str(seeds), str(ours) if ours else _NOT_RECORDED
+    for metric in target.metrics:
+        if metric.paper_std is not None and metric.our_std is not None:
+            yield "standard deviation over", metric.paper_std_over or _NOT_STATED, metric.our_std_over or _NOT_RECORDED
+    known = {_normalize(name): value for name, value in target.our_conditions.items()}
+    for name, value in target.paper_conditions.items():
+        mine = known.get(_normalize(name))
+        if name != "hardware" and (mine is None or _normalize(mine) != _normalize(value)):
+            yield name.replace("_", " "), value, _NOT_RECORDED if mine is None else mine
+
+
+def _name_places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) -> tuple[str, ...]:
     """As few names as say where: nothing for everywhere, a table for all of its rows."""
     if len(where) == len(ran):
         return ()
@@ -382,61 +380,25 @@ def _places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) 
     return tuple(dict.fromkeys(target.table if target.table in whole else target.place for target in where))
 
 
-def _versions(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """The versions of what ran this target."""
-    stated = {name.lower(): version for name, version in paper.items()}
-    for name, version in ours.items():
-        theirs = stated.get(name.lower())
-        if theirs is None or not _same_version(theirs, version):
-            yield f"version of {name}", theirs or _NOT_STATED, version
-
-
-def _others_versions(
+def _find_other_versions(
     paper: Mapping[str, str], ran: Sequence[TargetComparison], environment: Mapping[str, str]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[_Difference]:
     """The versions that the paper states of what ran no target itself, such as Python's; a library must have."""
     known = {name.lower() for target in ran for name in target.versions} | set(RUNNERS)
     for name, version in paper.items() if ran else ():
         ours = environment.get(name.lower())
-        if name.lower() not in known and (ours is None or not _same_version(version, ours)):
+        if name.lower() not in known and (ours is None or not _is_same_version(version, ours)):
             yield f"version of {name}", version, ours or _NOT_RECORDED
 
 
-def _same_version(stated: str, ours: str) -> bool:
+def _is_same_version(stated: str, ours: str) -> bool:
     """A paper that states 1.4 means any 1.4.x."""
     parts = re.findall(r"[0-9a-z]+", stated.lower().removeprefix("v"))
     return parts == re.findall(r"[0-9a-z]+", ours.lower().removeprefix("v"))[: len(parts)]
 
 
-def _seeds(paper: int | None, ours: int) -> Iterator[tuple[str, str, str]]:
-    if paper != ours and (paper or ours):
-        yield "number of seeds", _NOT_STATED if paper is None else str(paper), str(ours) if ours else _NOT_RECORDED
-
-
-def _stds(target: TargetComparison) -> Iterator[tuple[str, str, str]]:
-    for metric in target.metrics:
-        if metric.paper_std is not None and metric.our_std is not None:
-            yield "standard deviation over", metric.paper_std_over or _NOT_STATED, metric.our_std_over or _NOT_RECORDED
-
-
-def _others(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    known = {_plain(name): value for name, value in ours.items()}
-    for name, value in paper.items():
-        mine = known.get(_plain(name))
-        if name != "hardware" and (mine is None or _plain(mine) != _plain(value)):
-            yield _spelt(name), value, _NOT_RECORDED if mine is None else mine
-
-
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return re.sub(r"[\W_]+", " ", text.lower()).strip()
-
-
-def _spelt(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
 
 
 def _latex(comparison: PaperComparison) -> str:

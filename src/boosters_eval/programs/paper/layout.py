@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.terms import named
-from boosters_eval.programs.paper.documents.latex import plain
 from boosters_eval.programs.paper.lexicon import (
     Label,
-    arrows_in,
-    heading_of,
+    find_arrows,
+    find_metrics,
+    find_role,
     is_dataset,
     is_metric,
     is_model,
-    label,
-    metric_with_dataset,
-    metrics_in,
+    read_label,
+    split_metric,
 )
-from boosters_eval.programs.paper.values import UNIT, looks_like_result, read_cell, spelt
+from boosters_eval.programs.paper.values import UNIT, looks_like_result, read_cell, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from boosters_eval.programs.paper.documents.grid import RawCell, RawTable
     from boosters_eval.programs.paper.request import Role
@@ -74,45 +72,42 @@ class Layout:
 
 def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
     """Take a table apart. `about` is what the document says of it; `columns` what the user says the columns are."""
-    rows = table.rows
-    first = _headers(table)
-    header = [row for row in rows[:first] if any(text(cell) for cell in row)]
-    titles = {tuple(map(text, row)) for row in header}  # a long table repeats them on every page
-    header = _with_marks(header)
-    below = zip(table.lines[first:], rows[first:], strict=True)
-    body = [(line, row) for line, row in below if any(map(text, row)) and tuple(map(text, row)) not in titles]
+    first = _count_headers(table)
+    header = [row for row in table.rows[:first] if any(_spell_row(row))]
+    titles = {_spell_row(row) for row in header}  # a long table repeats them on every page
+    header = _join_marks(header)
+    below = zip(table.lines[first:], table.rows[first:], strict=True)
+    body = [(line, row) for line, row in below if any(_spell_row(row)) and _spell_row(row) not in titles]
     data = [row for _, row in body if not _is_group(row)]
-    keys = _keys(data, header)
-    found = Layout([], _levels(header, keys), keys, [])
+    keys = _count_keys(data, header)
+    found = Layout([], _read_levels(header, keys), keys, [])
     _fill_rows(found, body)
-    names = [" ".join(dict.fromkeys(text(row[i]) for row in header if text(row[i]))) for i in range(keys)]
-    found.axes = _axes(found, names)
-    _assign(found, about, columns)
+    for i in range(keys):
+        name = " ".join(dict.fromkeys(shown for row in header if (shown := spell(row[i].text))))
+        found.axes.append(Axis("key", i, name, tuple(row.keys[i] for row in found.rows)))
+    if any(row.group for row in found.rows):
+        found.axes.append(Axis("group", 0, "", tuple(row.group for row in found.rows)))
+    found.axes += [Axis("level", i, "", labels) for i, labels in enumerate(found.headers)]
+    _assign_roles(found, about, columns)
     return found
 
 
-def text(cell: RawCell) -> str:
-    """A cell's text in one spelling."""
-    return _name(cell.text)
+def _spell_row(row: Sequence[RawCell]) -> tuple[str, ...]:
+    return tuple(spell(cell.text) for cell in row)
 
 
-@lru_cache(maxsize=20_000)
-def _name(raw: str) -> str:
-    return spelt(plain(raw))
-
-
-def _headers(table: RawTable) -> int:
+def _count_headers(table: RawTable) -> int:
     """How many rows at the top are header.
 
     Those that the document marks, or the first one that says something; and those below it with texts but no number.
     """
     rows = table.rows
     count = table.headers or 0
-    if not any(text(cell) for row in rows[:count] for cell in row):
-        while count < len(rows) and not any(text(cell) for cell in rows[count]):
+    if not any(any(_spell_row(row)) for row in rows[:count]):
+        while count < len(rows) and not any(_spell_row(rows[count])):
             count += 1
         first = rows[count] if count < len(rows) else ()
-        if first and (not text(first[0]) or not any(looks_like_result(cell.text) for cell in first[1:])):
+        if first and (not spell(first[0].text) or not any(looks_like_result(cell.text) for cell in first[1:])):
             count += 1
     while 0 < count < min(len(rows), MAX_HEADERS) and _continues(rows[count]):
         count += 1
@@ -120,16 +115,19 @@ def _headers(table: RawTable) -> int:
 
 
 def _continues(row: Sequence[RawCell]) -> bool:
-    texts = [text(cell) for cell in row[1:] if text(cell)]
-    results = any(looks_like_result(cell.text) or not read_cell(cell.text).problem for cell in row[1:] if text(cell))
-    return bool(texts) and not results and not _is_group(row) and (len(set(texts)) > 1 or not text(row[0]))
+    first, *texts = _spell_row(row)
+    texts = [shown for shown in texts if shown]
+    if not texts or _is_group(row) or (first and len(set(texts)) == 1):
+        return False
+    filled = (cell.text for cell in row[1:] if spell(cell.text))
+    return not any(looks_like_result(raw) or not read_cell(raw).problem for raw in filled)
 
 
-def _with_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ...]]:
+def _join_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ...]]:
     """The rows of the header, with one that has only arrows and units joined to the row above it."""
     found: list[tuple[RawCell, ...]] = []
     for row in header:
-        if found and all(_is_mark(text(cell)) for cell in row if text(cell)):
+        if found and all(_is_mark(shown) for shown in _spell_row(row) if shown):
             pairs = zip(found.pop(), row, strict=True)
             found.append(tuple(replace(cell, text=f"{cell.text} {mark.text}") for cell, mark in pairs))
         else:
@@ -138,36 +136,34 @@ def _with_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ..
 
 
 def _is_mark(shown: str) -> bool:
-    return not label(shown).name or re.fullmatch(rf"[(\[]\s*(?:{UNIT})\s*[)\]]|%", shown) is not None
+    return not read_label(shown).name or re.fullmatch(rf"[(\[]\s*(?:{UNIT})\s*[)\]]|%", shown) is not None
 
 
 def _is_group(row: Sequence[RawCell]) -> bool:
     """A row with one text in its first cell, or the same one in all: the title of the rows below it."""
-    first = text(row[0])
-    others = {text(cell) for cell in row[1:]}
-    return (
-        bool(first) and len(row) > 1 and others <= {"", first} and not (others == {first} and looks_like_result(first))
-    )
+    first, *others = _spell_row(row)
+    if not first or not others or not set(others) <= {"", first}:
+        return False
+    return set(others) != {first} or not looks_like_result(first)
 
 
-def _keys(data: Sequence[Sequence[RawCell]], header: Sequence[Sequence[RawCell]]) -> int:
+def _count_keys(data: Sequence[Sequence[RawCell]], header: Sequence[Sequence[RawCell]]) -> int:
     """How many columns at the left name the rows: the first, and those after it that hold words but no results."""
     width = len(data[0]) if data else len(header[0]) if header else 1
     count = 1
     while count < width - 1 and data:
-        cells = [row[count] for row in data if text(row[count])]
-        words = any(read_cell(cell.text).problem for cell in cells)
-        if not words or any(looks_like_result(cell.text) for cell in cells):
+        cells = [row[count].text for row in data if spell(row[count].text)]
+        if not any(read_cell(raw).problem for raw in cells) or any(map(looks_like_result, cells)):
             break
         count += 1
     return min(count, width)
 
 
-def _levels(header: Sequence[Sequence[RawCell]], keys: int) -> list[tuple[str, ...]]:
+def _read_levels(header: Sequence[Sequence[RawCell]], keys: int) -> list[tuple[str, ...]]:
     """The labels of the data columns. In all levels but the last an empty cell belongs to the label on its left."""
     levels: list[tuple[str, ...]] = []
     for number, row in enumerate(header):
-        labels = [text(cell) for cell in row[keys:]]
+        labels = list(_spell_row(row[keys:]))
         if number < len(header) - 1:
             for i in range(1, len(labels)):
                 labels[i] = labels[i] or labels[i - 1]
@@ -177,57 +173,51 @@ def _levels(header: Sequence[Sequence[RawCell]], keys: int) -> list[tuple[str, .
 
 
 def _fill_rows(found: Layout, body: Sequence[tuple[int, Sequence[RawCell]]]) -> None:
-    group = ""
+    title: tuple[int, str] = (0, "")  # of the group, with its line
     used = True
-    last: tuple[int, str] = (0, "")
     above: tuple[Label, ...] = ()
     for line, row in body:
         if _is_group(row):
             if not used:
-                found.empty_groups.append(last)
-            group, used, last, above = text(row[0]), False, (line, text(row[0])), ()
+                found.empty_groups.append(title)
+            title, used, above = (line, spell(row[0].text)), False, ()
             continue
         used = True
-        above = labels = _carried_down(tuple(label(cell.text) for cell in row[: found.keys]), above)
+        labels = tuple(read_label(cell.text) for cell in row[: found.keys])
+        # Names that a row leaves empty before its first one are those of the row above.
+        empty = next((i for i, part in enumerate(labels) if part.name), 0)
+        above = labels = (*above[:empty], *labels[empty:]) if above else labels
         keys = tuple(part.name for part in labels)
-        found.rows.append(DataRow(line, keys, labels, group, tuple(row[found.keys :])))
+        found.rows.append(DataRow(line, keys, labels, title[1], tuple(row[found.keys :])))
     if not used:
-        found.empty_groups.append(last)
+        found.empty_groups.append(title)
 
 
-def _carried_down(labels: tuple[Label, ...], above: tuple[Label, ...]) -> tuple[Label, ...]:
-    """Names of a row; those that it leaves empty before its first one are those of the row above."""
-    empty = next((i for i, part in enumerate(labels) if part.name), 0)
-    return (*above[:empty], *labels[empty:]) if above else labels
-
-
-def _axes(found: Layout, names: Sequence[str]) -> list[Axis]:
-    axes = [Axis("key", i, names[i], tuple(row.keys[i] for row in found.rows)) for i in range(found.keys)]
-    if any(row.group for row in found.rows):
-        axes.append(Axis("group", 0, "", tuple(row.group for row in found.rows)))
-    axes += [Axis("level", i, "", labels) for i, labels in enumerate(found.headers)]
-    return axes
-
-
-def _assign(found: Layout, about: str, columns: Role | None) -> None:
+def _assign_roles(found: Layout, about: str, columns: Role | None) -> None:
     """Decide what each axis names, by the first rule that says something."""
-    _by_user(found, columns)
+    _assign_by_user(found, columns)
     for i, axis in enumerate(found.axes):
-        said = heading_of(axis.name) if axis.kind == "key" else None
+        said = find_role(axis.name) if axis.kind == "key" else None
         if said and i not in found.roles and said not in found.roles.values():
-            _give(found, i, said, f"headed '{axis.name}'")  # type: ignore[arg-type]
-    _by_share(found, "metrics", is_metric, 0.5)
-    _by_share(found, "models", lambda name: is_model(name) and not is_dataset(name), 0.0)
-    _by_share(found, "datasets", is_dataset, 0.0)
-    for i in _rest(found):
-        role = _remaining(found, found.axes[i], about)
+            _give(found, i, said, f"headed '{axis.name}'")
+    _assign_by_share(found, "metrics", is_metric, 0.5)
+    _assign_by_share(found, "models", lambda name: is_model(name) and not is_dataset(name), 0.0)
+    _assign_by_share(found, "datasets", is_dataset, 0.0)
+    free = [i for i in range(len(found.axes)) if i not in found.roles]
+    free.reverse()  # naming columns from the right, levels from below
+    for i in (*_of_kind(found, free, "key"), *_of_kind(found, free, "level")):
+        role = _choose_role(found, found.axes[i], about)
         if role:
             by_caption = role == "datasets" and "metrics" not in found.roles.values() and _names_metric(about)
             _give(found, i, role, "the caption names the metric" if by_caption else "nothing says otherwise")
 
 
-def _by_user(found: Layout, columns: Role | None) -> None:
-    levels = [i for i, axis in enumerate(found.axes) if axis.kind == "level"]
+def _of_kind(found: Layout, places: Iterable[int], kind: str) -> list[int]:
+    return [i for i in places if found.axes[i].kind == kind]
+
+
+def _assign_by_user(found: Layout, columns: Role | None) -> None:
+    levels = _of_kind(found, range(len(found.axes)), "level")
     if columns is None or not levels:
         return
     inner = levels[-1]
@@ -236,57 +226,43 @@ def _by_user(found: Layout, columns: Role | None) -> None:
     _give(found, inner, columns, named("columns"))
 
 
-def _by_share(found: Layout, role: Role, test: Callable[[str], bool], least: float) -> None:
+def _assign_by_share(found: Layout, role: Role, test: Callable[[str], bool], least: float) -> None:
     """The axis most of whose labels are of this kind, if more than this share is."""
-    if role in found.roles.values():
-        return
     free = [i for i in range(len(found.axes)) if i not in found.roles]
+    if role in found.roles.values() or not free:
+        return
     places = ("group", "level", "key") if role == "models" else ("group", "key", "level")  # the last is the likeliest
-    best = max(free, key=lambda i: (_share(found.axes[i], test), places.index(found.axes[i].kind)), default=None)
-    if best is not None and (share := _share(found.axes[best], test)) > least:
-        if (
-            role == "datasets"
-            and found.axes[best].kind == "group"
-            and len(found.axes) > 2
-            and "models" not in found.roles.values()
-        ):
-            return
-        count = round(share * len(found.axes[best].distinct))
-        _give(found, best, role, f"{count} of {len(found.axes[best].distinct)} names are known as such")
+    best = max(free, key=lambda i: (_share(found.axes[i], test), places.index(found.axes[i].kind)))
+    axis = found.axes[best]
+    share = _share(axis, test)
+    unsure = role == "datasets" and axis.kind == "group" and len(found.axes) > 2
+    if share > least and not (unsure and "models" not in found.roles.values()):
+        count = round(share * len(axis.distinct))
+        _give(found, best, role, f"{count} of {len(axis.distinct)} names are known as such")
 
 
 def _share(axis: Axis, test: Callable[[str], bool]) -> float:
     names = axis.distinct
+    hits = [name for name in names if test(name)]
     if axis.kind == "level":  # `Adult (Acc)` is a data set with its metric, not a metric
-        return (
-            sum(test(name) and metric_with_dataset(label(name).name) is None for name in names) / len(names)
-            if names
-            else 0.0
-        )
-    return sum(test(name) for name in names) / len(names) if names else 0.0
+        hits = [name for name in hits if split_metric(read_label(name).name) is None]
+    return len(hits) / len(names) if names else 0.0
 
 
-def _rest(found: Layout) -> list[int]:
-    """The axes without a role in the order in which they get one: naming columns from the right, levels from below."""
-    free = [i for i in range(len(found.axes)) if i not in found.roles]
-    keys = [i for i in free if found.axes[i].kind == "key"]
-    levels = [i for i in free if found.axes[i].kind == "level"]
-    return [*reversed(keys), *reversed(levels)]
-
-
-def _remaining(found: Layout, axis: Axis, about: str) -> Role | None:
+def _choose_role(found: Layout, axis: Axis, about: str) -> Role | None:
     taken = set(found.roles.values())
+    order: tuple[Role, ...]
     if axis.kind == "key":
         numbered = axis.name.lower() in _NUMBERING and all(name.isdecimal() for name in axis.distinct)
         beside = any(found.axes[i].kind == "key" and role == "models" for i, role in found.roles.items())
         if (numbered and found.keys > 1) or (axis.name and beside):  # a column of its own meaning groups the rows
             return None
-        order: tuple[Role, ...] = ("models", "datasets")
+        order = ("models", "datasets")
     elif len(axis.distinct) < 2 and len(axis.labels) > 1:
         return None
     elif "datasets" in taken and "models" not in taken:
         order = ("models",)
-    elif any(metric_with_dataset(label(name).name) for name in axis.distinct):
+    elif any(split_metric(read_label(name).name) for name in axis.distinct):
         order = ("datasets", "metrics")
     elif "metrics" in taken or _names_metric(about):
         order = ("datasets", "models")
@@ -296,7 +272,7 @@ def _remaining(found: Layout, axis: Axis, about: str) -> Role | None:
 
 
 def _names_metric(about: str) -> bool:
-    return bool(arrows_in(about)) or len(metrics_in(about)) == 1
+    return bool(find_arrows(about)) or len(find_metrics(about)) == 1
 
 
 def _give(found: Layout, i: int, role: Role, why: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.metrics.catalog import METRICS
-from boosters_eval.programs.paper.documents.latex import plain
-from boosters_eval.programs.paper.values import UNIT, spelt
+from boosters_eval.programs.paper.values import UNIT, spell
+
+if TYPE_CHECKING:
+    from boosters_eval.programs.paper.request import Parentheses, Role
+    from boosters_eval.programs.paper.specification import StdOver
 
 Better = Literal["lower", "higher"]
 _METRICS = {  # by the name that the program uses
@@ -53,30 +56,15 @@ _DATASETS = re.compile(
     |needle|synthetic|openml|susy|bosch|allstate""",
     re.IGNORECASE | re.VERBOSE,
 )
-_WORDS = {
+_WORDS: dict[Role, str] = {
     "models": r"models?|methods?|algorithms?|librar(y|ies)|approach(es)?|systems?|classifiers?|learners?|estimators?",
     "datasets": r"data\s?-?sets?|data|tasks?|benchmarks?|corpus|corpora|problems?|domains?|scenes?",
     "metrics": r"metrics?|measures?|criteri(on|a)",
 }
-_QUALIFIERS = frozenset(
-    {
-        "train",
-        "training",
-        "test",
-        "testing",
-        "val",
-        "valid",
-        "validation",
-        "dev",
-        "cv",
-        "mean",
-        "avg",
-        "average",
-        "median",
-    }
-    | {"best", "worst", "final", "total", "peak", "max", "min"}
-)
-_ARROWS = {"↑": "higher", "⇑": "higher", "▲": "higher", "↓": "lower", "⇓": "lower", "▼": "lower"}
+_QUALIFIERS = """
+    train training test testing val valid validation dev cv mean avg average median best worst final total peak max min
+"""
+_ARROWS: dict[str, Better] = {"↑": "higher", "⇑": "higher", "▲": "higher", "↓": "lower", "⇓": "lower", "▼": "lower"}
 _ARROW = re.compile(rf"\(?\s*([{''.join(_ARROWS)}])\s*\)?")
 _BETTER = re.compile(
     r"\(?\s*(?:the )?(lower|smaller|less|higher|larger|more)(?: values?)?(?: is| are|=|,)?(?: the)? better\s*\)?",
@@ -103,69 +91,64 @@ class Label:
 @cache
 def _known() -> dict[str, str]:
     """Metrics by their squeezed spelling; those that the program computes get its own name."""
-    found = {_squeezed(name): name for name in (*_split(_OTHERS), *_split(_GENERIC))}
-    found |= {_squeezed(name): info.name for info in METRICS.values() for name in (info.name, *info.aliases)}
-    return found | {_squeezed(name): canonical for canonical, names in _METRICS.items() for name in _split(names)}
+    found = {_squeeze(name): name for name in (*_split(_OTHERS), *_split(_GENERIC))}
+    found |= {_squeeze(name): info.name for info in METRICS.values() for name in (info.name, *info.aliases)}
+    return found | {_squeeze(name): canonical for canonical, names in _METRICS.items() for name in _split(names)}
 
 
 def _split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _squeezed(name: str) -> str:
+def _squeeze(name: str) -> str:
     return re.sub(r"[\s_.\-{}]+", "", name.lower())
 
 
 @lru_cache(maxsize=20_000)
-def label(text: str) -> Label:
+def read_label(text: str) -> Label:
     """The name without arrows, units in brackets and remarks on what is better."""
-    name = spelt(plain(text))
-    arrow, better = _ARROW.search(name), _BETTER.search(name)
-    direction = direction_in(name)
-    if arrow:
-        name = _ARROW.sub(" ", name)
-    if better:
-        name = _BETTER.sub(" ", name)
-    unit = _UNIT_IN_LABEL.search(name)
-    shorter = _UNIT_IN_LABEL.sub("", name, count=1).strip() if unit else name
-    found = next((group for group in unit.groups() if group), "") if unit and shorter else ""
-    name = shorter if found else name
-    return Label(" ".join(re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", name).strip(" ,;").split()), direction, found)
+    spelled = spell(text)
+    name = _BETTER.sub(" ", _ARROW.sub(" ", spelled))
+    match = _UNIT_IN_LABEL.search(name)
+    unit = ""
+    if match and (shorter := _UNIT_IN_LABEL.sub("", name, count=1).strip()):
+        name, unit = shorter, next(group for group in match.groups() if group)
+    name = re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", name).strip(" ,;")
+    return Label(" ".join(name.split()), find_direction(spelled), unit)
 
 
-def direction_in(text: str) -> Better | None:
+def find_direction(text: str) -> Better | None:
     """Which way is better, if the text says it and does not contradict itself."""
     said = {_ARROWS[mark] for mark in re.findall(f"[{''.join(_ARROWS)}]", text)}
-    said |= {"lower" if word.lower() in {"lower", "smaller", "less"} else "higher" for word in _BETTER.findall(text)}
-    return "lower" if said == {"lower"} else "higher" if said == {"higher"} else None
+    for word in _BETTER.findall(text):
+        said.add("lower" if word.lower() in {"lower", "smaller", "less"} else "higher")
+    return said.pop() if len(said) == 1 else None
 
 
 @lru_cache(maxsize=20_000)
-def known_metric(name: str) -> str | None:
+def find_metric(name: str) -> str | None:
     """The name under which a metric is known here. One of the training rows, say, keeps its printed name."""
     base = re.sub(rf"\(\s*(?:{_DEVIATION})\s*\)", "", name, flags=re.IGNORECASE).strip()
     part, _, metric = base.partition(" ")
-    known = _known().get(_squeezed(base))
-    if known is None and part.lower().rstrip(".") in _QUALIFIERS and _squeezed(metric) in _known():
-        return _known()[_squeezed(metric)] if part.lower() in {"test", "testing"} else base
+    known = _known().get(_squeeze(base))
+    if known is None and part.lower().rstrip(".") in _QUALIFIERS.split() and _squeeze(metric) in _known():
+        return _known()[_squeeze(metric)] if part.lower() in {"test", "testing"} else base
     return known
 
 
 def is_metric(text: str) -> bool:
     """Whether a label names a metric, or several: `AUC/ACC`."""
-    name = label(text).name
-    return known_metric(name) is not None or all(known_metric(part) for part in name.split("/"))
+    name = read_label(text).name
+    return find_metric(name) is not None or all(find_metric(part) for part in name.split("/"))
 
 
-def metric_with_dataset(name: str) -> tuple[str, str] | None:
+def split_metric(name: str) -> tuple[str, str] | None:
     """The data set and the metric of a label that has both: `Adult (Acc)`, `California RMSE`."""
     match = re.fullmatch(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]", name) or re.fullmatch(r"(.+?)[\s/:,-]+(\S+)", name)
-    metric = known_metric(match[2]) if match else None
-    return (
-        (match[1].strip(), metric)
-        if match and metric and not known_metric(match[1]) and not known_metric(name)
-        else None
-    )
+    metric = find_metric(match[2]) if match else None
+    if match is None or metric is None or find_metric(match[1]) or find_metric(name):
+        return None
+    return match[1].strip(), metric
 
 
 def is_model(name: str) -> bool:
@@ -178,39 +161,33 @@ def is_dataset(name: str) -> bool:
     return _DATASETS.search(name) is not None
 
 
-def heading_of(name: str) -> str | None:
-    """What a column is said to hold by its header: models, datasets or metrics; nothing where it says two of them."""
+def find_role(name: str) -> Role | None:
+    """What a column is said to hold by its header; nothing where it says two of them."""
     said = [role for role, words in _WORDS.items() if re.search(rf"\b(?:{words})\b", name, re.IGNORECASE)]
     return said[0] if len(said) == 1 else None
 
 
-def metrics_in(text: str) -> list[str]:
+def find_metrics(text: str) -> list[str]:
     """The metrics that a caption names, each once. Words that any caption may have are not among them."""
     words = re.findall(r"[A-Za-z][\w^²@-]*", text)
-    generic = {_squeezed(name) for name in (*_split(_GENERIC), "map", "em", "precision", "recall")}
-    found: dict[str, None] = {}
-    taken = -1
-    for size in (5, 4, 3, 2, 1):
-        for i in range(len(words) - size + 1):
-            name = _squeezed("".join(words[i : i + size]))
-            if name in _known() and name not in generic and i > taken:
-                found[_known()[name]] = None
-    return list(found)
+    generic = {_squeeze(name) for name in (*_split(_GENERIC), "map", "em", "precision", "recall")}
+    runs = ("".join(words[i : i + size]) for size in (5, 4, 3, 2, 1) for i in range(len(words) - size + 1))
+    names = (name for run in runs if (name := _squeeze(run)) in _known() and name not in generic)
+    return list(dict.fromkeys(_known()[name] for name in names))
 
 
-def arrows_in(text: str) -> dict[Better, str]:
+def find_arrows(text: str) -> dict[Better, str]:
     """The metric that each arrow stands for, where a caption says so: `↓ ~ RMSE, ↑ ~ accuracy`."""
     found: dict[Better, str] = {}
     for arrow, name in re.findall(
         rf"([{''.join(_ARROWS)}])\s*[~≃≈=:∼-]+\s*([A-Za-z][\w ^²-]{{0,30}}?)\s*(?=[,.;)]|and\b|$)", text
     ):
-        metric = known_metric(name)
-        if metric:
-            found["lower" if _ARROWS[arrow] == "lower" else "higher"] = metric
+        if metric := find_metric(name):
+            found[_ARROWS[arrow]] = metric
     return found
 
 
-def parentheses_in(text: str) -> Literal["std", "count"] | None:
+def find_parentheses(text: str) -> Parentheses | None:
     """What a caption or a header says that numbers in parentheses are."""
     lowered = text.lower()
 
@@ -226,15 +203,15 @@ def parentheses_in(text: str) -> Literal["std", "count"] | None:
 
 def is_not_deviation(text: str) -> bool:
     """Whether a caption says that what follows ± is something else than a standard deviation."""
-    return (
-        re.search(_NOT_DEVIATION, text, re.IGNORECASE) is not None
-        and re.search(rf"\b(?:{_DEVIATION})\b", text, re.IGNORECASE) is None
-    )
+    something_else = re.search(_NOT_DEVIATION, text, re.IGNORECASE)
+    return something_else is not None and re.search(rf"\b(?:{_DEVIATION})\b", text, re.IGNORECASE) is None
 
 
-def std_over_in(text: str) -> Literal["seeds", "splits", "folds"] | None:
+def find_std_over(text: str) -> StdOver | None:
     """What deviations are over, if the caption says it of one thing only."""
-    words = {"seed": "seeds", "split": "splits", "fold": "folds"}
+    words: dict[str, StdOver] = {"seed": "seeds", "split": "splits", "fold": "folds"}
     near = re.findall(r"\b(?:over|across|from|of|with)\s+(?:[\w-]+\s+){0,3}?(seed|split|fold)s?\b", text.lower())
-    said = {words[word] for word in near} | ({"folds"} if re.search(r"-fold\b", text.lower()) else set())
-    return said.pop() if len(said) == 1 else None  # type: ignore[return-value]
+    said = {words[word] for word in near}
+    if re.search(r"-fold\b", text.lower()):
+        said.add("folds")
+    return said.pop() if len(said) == 1 else None

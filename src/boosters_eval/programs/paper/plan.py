@@ -25,7 +25,7 @@ from boosters_eval.programs.benchmark.paper_protocol import (
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.programs.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
-from boosters_eval.programs.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
+from boosters_eval.programs.paper.targets import find_format, find_obstacle, locate_data, locate_module, match_metrics
 from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.devices import cannot_run
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets import Stored
     from boosters_eval.engine.cell import Cell, Spec, Target
-    from boosters_eval.programs.paper.specification import Binding, StdOver
+    from boosters_eval.programs.paper.specification import StdOver
     from boosters_eval.programs.paper.targets import PaperTarget
     from boosters_eval.runners.base import Runner
 
 _MOST_READ = 2**20
 _MEMORY = frozenset({"peak_memory_mb", "first_use_mb"})
+# What a library needs to stop early as told, besides the number of rounds.
+_STOPPING = frozenset({"od_type", "use_best_model"})
 
 
 @dataclass(frozen=True)
@@ -87,43 +89,41 @@ def plan_targets(
     """Bind every target. What cannot run here is left out with the reason; nothing runs yet."""
     if not targets:
         raise ConfigError("The specification has no reproduction targets: name them under 'reproduction_targets'.")
-    planned = tuple(_planned(target, seeds, n_threads, allow_pickle=allow_pickle) for target in targets)
+    planned = tuple(_plan_target(target, seeds, n_threads, allow_pickle=allow_pickle) for target in targets)
     specs: list[Spec] = []
     refs: list[CellRef] = []
+    excluded: list[Exclusion] = []
     for found in planned:
-        if found.spec is not None:
-            refs += [CellRef(len(specs), found.carrier, seed, None) for seed in derive_seeds(found.repeats)]
-            specs.append(found.spec)
-    excluded = [
-        Exclusion(spec=found.target.name, target=found.carrier or "none", reason=found.reason)
-        for found in planned
-        if found.spec is None
-    ]
+        if found.spec is None:
+            excluded.append(Exclusion(spec=found.target.name, target="none", reason=found.reason))
+            continue
+        refs += [CellRef(len(specs), found.carrier, seed, None) for seed in derive_seeds(found.repeats)]
+        specs.append(found.spec)
     known = [found.engine_target for found in planned if found.engine_target is not None]
     return PaperPlan(planned, Plan.of(name, specs, refs, excluded, known))
 
 
-def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pickle: bool) -> PlannedTarget:
+def _plan_target(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pickle: bool) -> PlannedTarget:
     try:
-        reason = obstacle(target, allow_pickle=allow_pickle)
+        reason = find_obstacle(target, allow_pickle=allow_pickle)
         if reason is not None:
             return PlannedTarget(target, reason)
         match target.binding:
             case LibraryRun() as run:
-                return _fit(target, run, seeds, n_threads)
+                return _plan_fit(target, run, seeds, n_threads)
             case ModelRun() as run:
-                return _saved(target, run, seeds, n_threads)
+                return _plan_saved(target, run, seeds, n_threads)
             case CallableRun() | CommandRun() | EvaluatorRun() as run:
-                return _evaluated(target, run, seeds, n_threads, allow_pickle=allow_pickle)
+                return _plan_evaluated(target, run, seeds, n_threads, allow_pickle=allow_pickle)
             case _:
                 return PlannedTarget(target, "Nothing is bound to this row.")
     except BoostersEvalError as error:
         return PlannedTarget(target, " ".join(str(error).split()))
 
 
-def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
+def _plan_fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
     """A row that a library reproduces: a cell of the workload `fit`, with a protocol."""
-    config, data = _data(target)
+    config, data = _load_data(target)
     (runner,) = resolve_competitors([run.library]).values()
     training = TrainingConfig(**_plain(run.parameters))
     native = canonicalize_native(run.known_as, _plain(run.native))
@@ -132,10 +132,11 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         training = training.replace(early_stopping_rounds=int(stopping.rounds))
         if stopping.metric:
             native.setdefault(STOPPING_METRIC[run.known_as], stopping.metric)
-    protocol = _protocol(target, run.preprocessing, native)
-    metrics = known_metrics(target, data.task)
-    wanted = set(metrics.values())
-    timed = any(name.endswith("_time_s") for name in wanted & set(RESOURCES))  # a time is worth nothing beside others
+    protocol = _make_protocol(target, run.preprocessing, native)
+    metrics = match_metrics(target, data.task)
+    scores = _choose_scores(metrics)
+    costs = set(metrics.values()) & set(RESOURCES)
+    timed = any(name.endswith("_time_s") for name in costs)  # a time is worth nothing beside others
     spec = FitSpec(
         name=target.name,
         alone=timed or training.device is not Device.CPU,
@@ -154,19 +155,24 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         weighted=data.weighted,
         max_categories=data.max_categories,
         split=SplitSpec(),
-        metrics=tuple(dict.fromkeys(ours for ours in metrics.values() if ours not in RESOURCES)),
-        primary_metric=next((ours for ours in metrics.values() if ours not in RESOURCES), primary_metric(data.task)),
-        timing=Timing(timed=timed, warmup=int(timed), predict_runs=3 if timed else 1, memory=bool(_MEMORY & wanted)),
+        metrics=scores,
+        primary_metric=scores[0] if scores else primary_metric(data.task),
+        timing=Timing(timed=timed, warmup=int(timed), predict_runs=3 if timed else 1, memory=bool(_MEMORY & costs)),
         protocol=protocol,
     )
     if run.profile == "defaults":
-        left = dict.fromkeys(_left_to_library(runner, spec, run.parameters))
+        left = dict.fromkeys(_list_left_to_library(runner, spec, run.parameters))
         spec = spec.replace(protocol=protocol.replace(native={**left, **native}))
     reason = protocol.unsupported(data.task) or cannot_run(runner, spec.request(0))
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
-    stops = {} if stopping is None else {"early stopping": f"{stopping.rounds} rounds" + _on(stopping.metric)}
-    device = {"device": training.device.value} if spec.uses_device else {}
+    conditions = _describe_data(config.name, data, protocol)
+    if stopping is not None:
+        on = f" on {stopping.metric}" if stopping.metric else ""
+        conditions["early stopping"] = f"{stopping.rounds} rounds{on}"
+    conditions["threads"] = str(spec.n_threads)
+    if spec.uses_device:
+        conditions["device"] = training.device.value
     return PlannedTarget(
         target,
         spec=spec,
@@ -174,46 +180,39 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         engine_target=target_of(runner),
         metrics=metrics,
         std_over="splits",
-        conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads), **device},
+        conditions=conditions,
         inputs={"data": str(data.path), **locate_steps(run.preprocessing)},
         repeats=seeds,
-        warnings=_unknown_metrics(target, metrics),
+        warnings=_list_unknown_metrics(target, metrics),
     )
 
 
-# What a library needs to stop early as told, besides the number of rounds.
-_STOPPING = frozenset({"od_type", "use_best_model"})
-
-
-def _left_to_library(runner: type[Runner], spec: FitSpec, given: Mapping[str, Any]) -> list[str]:
+def _list_left_to_library(runner: type[Runner], spec: FitSpec, given: Mapping[str, Any]) -> list[str]:
     """The native parameters that the mapping would pass although the specification does not give them."""
     request = spec.request(0)
     mapped = runner.translate(request)
     always = runner.translate(replace(request, profile=Profile.DEFAULTS)).native
+    passed = {*always, *_STOPPING}
     wanted = {*given, "early_stopping_rounds"}
-    return [
-        name
-        for name, origin in mapped.origins.items()
-        if name not in always and name not in _STOPPING and origin not in wanted
-    ]
+    return [name for name, origin in mapped.origins.items() if name not in passed and origin not in wanted]
 
 
-def _saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None) -> PlannedTarget:
+def _plan_saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None) -> PlannedTarget:
     """A row that a saved model reproduces. Without sizes it is scored on all rows, once: nothing would differ."""
-    config, data = _data(target)
+    config, data = _load_data(target)
     sizes = target.dataset.sizes if target.dataset else None
     if run.preprocessing and sizes is None:
         raise ConfigError("Preprocessing is fitted on training rows: give the data set its 'sizes'.")
-    protocol = None if sizes is None else _protocol(target, run.preprocessing, {})
+    protocol = None if sizes is None else _make_protocol(target, run.preprocessing, {})
     reason = protocol.unsupported(data.task) if protocol else None
     if reason:
         return PlannedTarget(target, f"The model cannot be scored: {reason}.")
     path = target.path_of_model()
-    form = format_of(run, path)
-    metrics = known_metrics(target, data.task)
+    form = find_format(run, path)
+    metrics = match_metrics(target, data.task)
     fixed = sizes is None or (sizes.test == "official" and not run.preprocessing)
     spec = EvaluateSpec(
-        **_named(target),
+        **_identify(target),
         binding=run.model_copy(update={"model": path.name}),
         n_threads=resolve_threads(n_threads or 1),
         model=path.name,
@@ -226,27 +225,27 @@ def _saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None
             n_classes=data.n_classes,
             quantiles=config.quantiles,
             max_categories=data.max_categories,
-            metrics=tuple(dict.fromkeys(ours for ours in metrics.values() if ours not in RESOURCES)),
+            metrics=_choose_scores(metrics),
             protocol=protocol,
         ),
     )
-    drawn = (
-        () if fixed else ("the model may have been trained on rows that it is tested on: these are drawn at random",)
-    )
+    warnings = list(_list_unknown_metrics(target, metrics))
+    if not fixed:
+        warnings.insert(0, "the model may have been trained on rows that it is tested on: these are drawn at random")
     return PlannedTarget(
         target,
         spec=spec,
         carrier=form,
         metrics=metrics,
         std_over=None if fixed else "splits",
-        conditions={"model": path.name, **_data_conditions(config.name, data, protocol)},
+        conditions={"model": path.name, **_describe_data(config.name, data, protocol)},
         inputs={"data": str(data.path), "model": str(path.resolve()), **locate_steps(run.preprocessing)},
         repeats=1 if fixed else seeds,
-        warnings=(*drawn, *_unknown_metrics(target, metrics)),
+        warnings=tuple(warnings),
     )
 
 
-def _evaluated(
+def _plan_evaluated(
     target: PaperTarget,
     run: CallableRun | CommandRun | EvaluatorRun,
     seeds: int,
@@ -255,40 +254,39 @@ def _evaluated(
     allow_pickle: bool,
 ) -> PlannedTarget:
     """A row whose metrics something else returns, under the paper's names. A language model gets all cores."""
-    model, digests = None, {}
-    conditions = {"data set": target.dataset_name}
+    model = str(Path(target.model).resolve()) if target.model is not None else None
     if isinstance(run, EvaluatorRun):
         model = target.source_of_model()
         run = run.model_copy(update={"model": None})
-    elif target.model is not None:
-        model = str(Path(target.model).resolve())
+    conditions = {"data set": target.dataset_name}
+    files: dict[str, Path | None] = {}  # what the metrics depend on
     if model is not None:
-        path = Path(model)
-        conditions["model"] = path.name if path.exists() else model
-        digests = {"model": _digest(path)} if path.exists() else {}
+        files["model"] = Path(model)
+        conditions["model"] = Path(model).name if Path(model).exists() else model
     if isinstance(run, CallableRun):
-        file = locate_module(run.callable.partition(":")[0], target.root)
-        digests |= {"function": _digest(file)} if file else {}
+        carrier = "callable"
+        files["function"] = locate_module(run.callable.partition(":")[0], target.root)
         conditions["callable"] = run.callable
     elif isinstance(run, CommandRun):
-        digests |= {word: _digest(target.root / word) for word in run.command if (target.root / word).is_file()}
+        carrier = "command"
+        files |= {word: file for word in run.command if (file := target.root / word).is_file()}
         conditions["command"] = " ".join(run.command)
     else:
-        conditions["evaluator"] = run.evaluator
+        carrier = conditions["evaluator"] = run.evaluator
         text = target.root / ((target.dataset.use if target.dataset else None) or "")
-        digests |= {"text": _digest(text)} if text.is_file() else {}
+        files["text"] = text if text.is_file() else None
         seeds = 1 if run.evaluator == "perplexity" else seeds  # nothing in it is random
     spec = EvaluateSpec(
-        **_named(target),
+        **_identify(target),
         n_threads=resolve_threads(n_threads or (-1 if isinstance(run, EvaluatorRun) else 1)),
         binding=run,
         model=conditions.get("model"),
-        digests=digests,
+        digests={name: _digest(path) for name, path in files.items() if path and path.exists()},
     )
     return PlannedTarget(
         target,
         spec=spec,
-        carrier=_carrier(run),
+        carrier=carrier,
         metrics={name: name for name in spec.metrics},
         std_over="seeds",
         conditions=conditions,
@@ -301,13 +299,7 @@ def _evaluated(
     )
 
 
-def _carrier(run: Binding) -> str:
-    if isinstance(run, EvaluatorRun):
-        return run.evaluator
-    return "callable" if isinstance(run, CallableRun) else "command"
-
-
-def _named(target: PaperTarget) -> dict[str, Any]:
+def _identify(target: PaperTarget) -> dict[str, Any]:
     return {
         "name": target.name,
         "table": target.table.id,
@@ -317,26 +309,19 @@ def _named(target: PaperTarget) -> dict[str, Any]:
     }
 
 
-def _data(target: PaperTarget) -> tuple[Any, Stored]:
-    config = resolve_dataset(data_of(target))
+def _load_data(target: PaperTarget) -> tuple[Any, Stored]:
+    config = resolve_dataset(locate_data(target))
     return config, materialize(config)
 
 
-def _protocol(target: PaperTarget, steps: tuple[str, ...], native: dict[str, Any]) -> Protocol:
+def _make_protocol(target: PaperTarget, steps: tuple[str, ...], native: dict[str, Any]) -> Protocol:
     sizes = target.dataset.sizes if target.dataset else None
     given = {} if sizes is None else _plain(sizes.model_dump(include={"train", "validation", "test"}))
-    return Protocol(preprocessing=steps, sources=_sources(steps), native=native, **given)
-
-
-def _sources(steps: tuple[str, ...]) -> dict[str, str]:
-    """Digests of the files of steps that are not our own: what they do is part of what a result depends on."""
-    modules = {name: STEPS[name].__module__ for name in steps}
-    files = {
-        name: getattr(sys.modules.get(module), "__file__", None)
-        for name, module in modules.items()
-        if not module.startswith("boosters_eval.")
-    }
-    return {name: _digest(Path(file)) for name, file in files.items() if file}
+    # What steps that are not our own do is part of what a result depends on.
+    foreign = {name: module for name in steps if not (module := STEPS[name].__module__).startswith("boosters_eval.")}
+    files = {name: getattr(sys.modules.get(module), "__file__", None) for name, module in foreign.items()}
+    sources = {name: _digest(Path(file)) for name, file in files.items() if file}
+    return Protocol(preprocessing=steps, sources=sources, native=native, **given)
 
 
 def _digest(path: Path) -> str:
@@ -356,7 +341,7 @@ def _plain(values: Any) -> Any:
     return json.loads(json.dumps(values))
 
 
-def _data_conditions(name: str, data: Stored, protocol: Protocol | None) -> dict[str, str]:
+def _describe_data(name: str, data: Stored, protocol: Protocol | None) -> dict[str, str]:
     if protocol is None:
         return {"data set": name, "test rows": f"all {data.n_samples}"}
     sizes = {"training rows": protocol.train, "validation rows": protocol.validation, "test rows": protocol.test}
@@ -365,10 +350,10 @@ def _data_conditions(name: str, data: Stored, protocol: Protocol | None) -> dict
     return {"data set": name, **told, **steps}
 
 
-def _on(metric: str | None) -> str:
-    return f" on {metric}" if metric else ""
+def _choose_scores(metrics: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ours for ours in metrics.values() if ours not in RESOURCES))
 
 
-def _unknown_metrics(target: PaperTarget, metrics: Mapping[str, str]) -> tuple[str, ...]:
+def _list_unknown_metrics(target: PaperTarget, metrics: Mapping[str, str]) -> tuple[str, ...]:
     reported = target.result.values if target.result else {}
     return tuple(f"the metric '{name}' is not computed here" for name in reported if name not in metrics)

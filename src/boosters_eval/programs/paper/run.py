@@ -20,8 +20,8 @@ from boosters_eval.programs.paper.evaluate import Evaluate, EvaluateOutcome, Eva
 from boosters_eval.programs.paper.judge import JudgedPaper, compare_results
 from boosters_eval.programs.paper.plan import plan_targets
 from boosters_eval.programs.paper.specification import digest_specification, read_specification
-from boosters_eval.programs.paper.targets import paper_targets, selected
-from boosters_eval.programs.paper.tolerances import canonical
+from boosters_eval.programs.paper.targets import find_targets, select_targets
+from boosters_eval.programs.paper.tolerances import canonicalize
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.result import BenchmarkResult
 
@@ -69,12 +69,11 @@ class PreparedPaper:
             specification_digest=self.digest,
             run_id=None if run is None else plan.run_id,
             only=self.request.only,
-            environment={} if run is None else _environment(run),
-            targets=tuple(_measured(found, run) for found in self.planned.targets),
+            environment={} if run is None else _record_environment(run),
+            targets=tuple(_measure(found, run) for found in self.planned.targets),
         )
 
     def compare(self, results: PaperResults, files: Sequence[str] = ()) -> PaperComparison:
-        """The results beside what the paper prints."""
         return compare_results(self.spec, results, digest=self.digest, files=files)
 
 
@@ -83,7 +82,7 @@ def prepare(request: ReproductionRequest) -> PreparedPaper:
     check_names(request)
     path = request.spec
     spec, digest = read_specification(path), digest_specification(path)
-    targets = selected(paper_targets(spec, path.parent, request.model), request.only)
+    targets = select_targets(find_targets(spec, path.parent, request.model), request.only)
     planned = plan_targets(
         f"paper {spec.paper}",
         targets,
@@ -95,7 +94,6 @@ def prepare(request: ReproductionRequest) -> PreparedPaper:
 
 
 def run(request: RunPaperRequest) -> Findings:
-    """Run the targets, and write what was measured."""
     prepared = prepare(request)
     if request.dry_run:
         return PlannedRun.of(prepared.planned.plan, request)
@@ -126,47 +124,42 @@ def _write(file: Path, text: str) -> None:
     tell(f"Written: {file}")
 
 
-def _measured(planned: PlannedTarget, run: Run | None) -> Measured:
+def _measure(planned: PlannedTarget, run: Run | None) -> Measured:
     target = planned.target
-    known = {
-        "table": target.table.id,
-        "row": target.row,
-        "dataset": target.dataset_name,
-        "primary": target.primary,
-    }
+    known = {"table": target.table.id, "row": target.row, "dataset": target.dataset_name, "primary": target.primary}
     if planned.spec is None or run is None:
         return Measured(**known, status="not_runnable", reason=planned.reason)
     cells = [cell for cell in run.plan.cells if cell.spec.name == planned.spec.name]
     outcomes = [run.outcomes.get(cell.key) for cell in cells]
     done = [outcome for outcome in outcomes if isinstance(outcome, (BenchmarkResult, EvaluateOutcome))]
     values = {
-        name: tuple(value for outcome in done if (value := _value(outcome, ours)) is not None)
+        name: tuple(value for outcome in done if (value := _find_value(outcome, ours)) is not None)
         for name, ours in planned.metrics.items()
     }
     return Measured(
         **known,
         status="ok" if len(done) == len(cells) else "failed",
-        reason=_reason(outcomes),
+        reason=_explain_gaps(outcomes),
         values={name: found for name, found in values.items() if found},
         std_over=planned.std_over,
         seeds=tuple(outcome.seed for outcome in done),
         planned=len(cells),
-        versions=_versions(planned, run),
-        conditions={**planned.conditions, **_parameters(done)},
-        warnings=tuple(dict.fromkeys([*planned.warnings, *_warnings(planned, done)])),
+        versions=_find_versions(planned, run),
+        conditions={**planned.conditions, **_describe_fit(done)},
+        warnings=tuple(dict.fromkeys([*planned.warnings, *_collect_warnings(planned, done)])),
     )
 
 
-def _value(outcome: BenchmarkResult | EvaluateOutcome, name: str) -> float | None:
+def _find_value(outcome: BenchmarkResult | EvaluateOutcome, name: str) -> float | None:
     """The value of a metric; a function or a program may spell it in its own way, `Log loss` as `logloss`."""
     if isinstance(outcome, BenchmarkResult):
         found = outcome.metrics.get(name)
         return found if found is not None else getattr(outcome, name, None)
-    alike = [value for own, value in outcome.metrics.items() if canonical(own) == canonical(name)]
+    alike = [value for own, value in outcome.metrics.items() if canonicalize(own) == canonicalize(name)]
     return outcome.metrics.get(name, alike[0] if len(alike) == 1 else None)
 
 
-def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
+def _explain_gaps(outcomes: Sequence[Outcome | Failure | None]) -> str:
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     missing = sum(outcome is None for outcome in outcomes)
     if failures:
@@ -176,7 +169,7 @@ def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
     return f"{missing} of {len(outcomes)} repeats have no outcome." if missing else ""
 
 
-def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
+def _find_versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
     """The library's, or those of what a function needs. What a program is made of is not known."""
     workload = planned.spec.workload if planned.spec else ""
     carrier = run.plan.target(workload, planned.carrier)
@@ -187,7 +180,7 @@ def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
     return {name: number for name, _, number in parts}
 
 
-def _parameters(done: Sequence[BenchmarkResult | EvaluateOutcome]) -> dict[str, str]:
+def _describe_fit(done: Sequence[BenchmarkResult | EvaluateOutcome]) -> dict[str, str]:
     """What the library was given, and on how many rows: as the first repeat recorded it."""
     first = next(iter(done), None)
     if isinstance(first, BenchmarkResult):
@@ -197,20 +190,20 @@ def _parameters(done: Sequence[BenchmarkResult | EvaluateOutcome]) -> dict[str, 
     return {} if first is None or first.n_test is None else {"rows": f"{first.n_test} test"}
 
 
-def _warnings(planned: PlannedTarget, done: Sequence[BenchmarkResult | EvaluateOutcome]) -> Iterator[str]:
+def _collect_warnings(planned: PlannedTarget, done: Sequence[BenchmarkResult | EvaluateOutcome]) -> Iterator[str]:
     for outcome in done:
         yield from outcome.warnings if isinstance(outcome, BenchmarkResult) else ()
         yield from (
             f"the metric '{name}' was not returned, but {', '.join(outcome.metrics) or 'nothing'}"
             for name, ours in planned.metrics.items()
-            if _value(outcome, ours) is None
+            if _find_value(outcome, ours) is None
         )
     flaky = sum(outcome.failed_before > 0 for outcome in done)
     if flaky:
         yield f"{flaky} of {len(done)} repeats finished only after failing"
 
 
-def _hardware(run: Run) -> dict[str, object]:
+def _find_hardware(run: Run) -> dict[str, object]:
     """The machine that ran the cells; of several, the processors."""
     here = str(run.facts.machine.get("digest"))
     named = {outcome.machine or here for outcome in run.outcomes.values()}
@@ -221,7 +214,7 @@ def _hardware(run: Run) -> dict[str, object]:
     return {name: value for name, value in machine.items() if name != "digest"}
 
 
-def _environment(run: Run) -> dict[str, str]:
+def _record_environment(run: Run) -> dict[str, str]:
     """The run's own record, as text: nothing is looked up now."""
     facts = run.facts
     dirty = " (with uncommitted changes)" if facts.git_dirty else ""
@@ -231,7 +224,7 @@ def _environment(run: Run) -> dict[str, str]:
         "python": facts.python,
         "commit": f"{facts.git_sha}{dirty}" if facts.git_sha else None,
         "branch": facts.git_branch,
-        **_hardware(run),
+        **_find_hardware(run),
         "jobs": facts.jobs,
         "command": shlex.join(["boosters-eval", *facts.command]) if facts.command else None,
         "sessions": 1 + len(facts.resumed) if facts.resumed else None,
@@ -272,7 +265,6 @@ class PaperKind(BenchmarkKind):
         return {**super().facts(cells), **{f"digest.{name}": digest for name, digest in digests.items()}}
 
     def numbers(self, result: Outcome) -> dict[str, float | None]:
-        """Metrics and times."""
         if not isinstance(result, EvaluateOutcome):
             return super().numbers(result)
         return {"seconds": result.seconds, "n_test": result.n_test, **result.metrics}

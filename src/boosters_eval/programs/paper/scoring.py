@@ -45,17 +45,9 @@ def predict(form: str, model: Any, request: FitRequest, x: NDArray[np.float32]) 
     """Values, scores or probabilities of class 1; (n, k) for classes and quantiles."""
     if form in RUNNERS:
         return RUNNERS[form].predict(Translation(request, native={}), model, x)
-    outputs = _onnx_outputs(model, x) if form == "onnx" else _estimated(model, request, x)
+    outputs = _run_onnx(model, x) if form == "onnx" else _call_estimator(model, request, x)
     array = np.asarray(outputs)
     return array[:, 1] if request.task is Task.BINARY and array.ndim == 2 and array.shape[1] == 2 else array
-
-
-def _open_xgboost(path: Path) -> Any:
-    return import_module("xgboost").Booster(model_file=str(path))
-
-
-def _open_lightgbm(path: Path) -> Any:
-    return [import_module("lightgbm").Booster(model_file=str(path))]
 
 
 def _open_catboost(path: Path) -> Any:
@@ -91,9 +83,9 @@ def _open_pickle(path: Path) -> Any:
         return pickle.load(file)  # noqa: S301 (only where the user allows it)
 
 
-_OPENERS = {
-    "xgboost": _open_xgboost,
-    "lightgbm": _open_lightgbm,
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    "xgboost": lambda path: import_module("xgboost").Booster(model_file=str(path)),
+    "lightgbm": lambda path: [import_module("lightgbm").Booster(model_file=str(path))],
     "catboost": _open_catboost,
     "boosters": _open_boosters,
     "onnx": _open_onnx,
@@ -101,7 +93,7 @@ _OPENERS = {
 }
 
 
-def _onnx_outputs(session: Any, x: NDArray[np.float32]) -> Any:
+def _run_onnx(session: Any, x: NDArray[np.float32]) -> Any:
     """The last output: converters put the classes first and their probabilities last, some as a map per row."""
     found = session.run(None, {session.get_inputs()[0].name: x})[-1]
     if isinstance(found, list) and found and isinstance(found[0], dict):
@@ -109,14 +101,13 @@ def _onnx_outputs(session: Any, x: NDArray[np.float32]) -> Any:
     return found
 
 
-def _estimated(model: Any, request: FitRequest, x: NDArray[np.float32]) -> Any:
-    if request.task.is_classification:
-        if not hasattr(model, "predict_proba"):
-            raise ModelFileError(f"A model of classes needs 'predict_proba', which {type(model).__name__} has not.")
-        return model.predict_proba(x)
-    if not hasattr(model, "predict"):
-        raise ModelFileError(f"A model needs the method 'predict', which {type(model).__name__} has not.")
-    return model.predict(x)
+def _call_estimator(model: Any, request: FitRequest, x: NDArray[np.float32]) -> Any:
+    classes = request.task.is_classification
+    method = "predict_proba" if classes else "predict"
+    if not hasattr(model, method):
+        what = "model of classes needs 'predict_proba'" if classes else "model needs the method 'predict'"
+        raise ModelFileError(f"A {what}, which {type(model).__name__} has not.")
+    return getattr(model, method)(x)
 
 
 def score_model(
@@ -125,7 +116,7 @@ def score_model(
     """Open, predict, score; and on how many rows."""
     phase("load")
     table = open_stored(data)
-    rows, prepared = _rows(table, scoring, seed)
+    rows, prepared = _prepare(table, scoring, seed)
     request = FitRequest(
         task=scoring.task,
         training=TrainingConfig(),
@@ -161,7 +152,7 @@ def score_model(
     return metrics, len(rows)
 
 
-def _rows(table: Table, scoring: Scoring, seed: int) -> tuple[Any, Prepared]:
+def _prepare(table: Table, scoring: Scoring, seed: int) -> tuple[Any, Prepared]:
     """The rows of the protocol's test, or all of them as they are."""
     if scoring.protocol is None:
         every = np.arange(len(table.y))

@@ -64,35 +64,30 @@ class Quantity(Model):
         match = re.fullmatch(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", self.printed.replace(",", "").replace("_", ""))
         return len(match[2]) - int(match[3] or 0) if match else 0
 
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """The number that a text such as "15,234" prints; None if it prints none that a computer can hold."""
+        digits = text.replace(",", "").replace("_", "").strip()
+        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits):
+            return None
+        value = float(digits)
+        return cls(value=value, printed=digits) if math.isfinite(value) else None
 
-def printed_value(text: str) -> float | None:
-    """The number that a text such as "15,234" prints, or None."""
-    digits = text.replace(",", "").replace("_", "").strip()
-    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits):
-        return None
-    return float(digits) if math.isfinite(float(digits)) else None
 
-
-def _quantity(given: Any) -> Any:
+def _read_quantity(given: Any) -> Any:
     """A number of a YAML file, or a text such as "0.870", with its digits."""
     if isinstance(given, (PrintedInt, PrintedFloat)):
         return Quantity(value=float(given), printed=given.text)
-    if isinstance(given, bool) or given is None:
+    found = Quantity.read(given) if isinstance(given, str) else given
+    if isinstance(given, bool) or found is None:
         raise ConfigError(f"A metric must have a number as its value. Got {given!r} instead.")
-    if isinstance(given, str):
-        value = printed_value(given)
-        if value is None:
-            raise ConfigError(f"A metric must have a number as its value. Got '{given}' instead.")
-        return Quantity(value=value, printed=given.replace(",", "").replace("_", "").strip())
-    if isinstance(given, (int, float)):
-        return Quantity(value=float(given), printed=repr(given))
-    return given
+    return Quantity(value=float(given), printed=repr(given)) if isinstance(given, (int, float)) else found
 
 
-Printed = Annotated[Quantity, BeforeValidator(_quantity)]
+Printed = Annotated[Quantity, BeforeValidator(_read_quantity)]
 
 
-def _inside(text: str) -> str:
+def _check_inside(text: str) -> str:
     """A path of a specification is relative to it, and does not leave its folder."""
     path = PurePath(text)
     if path.is_absolute() or ".." in path.parts or text.startswith("~"):
@@ -102,7 +97,7 @@ def _inside(text: str) -> str:
     return text
 
 
-InsidePath = Annotated[str, MinLen(1), AfterValidator(_inside)]
+InsidePath = Annotated[str, MinLen(1), AfterValidator(_check_inside)]
 
 
 class SplitSizes(PlacedModel):
@@ -130,7 +125,7 @@ class EarlyStopping(PlacedModel):
     metric: str | None = None  # the library's own name of it; None: its default
 
 
-def _canonical(parameters: dict[str, Any]) -> dict[str, Any]:
+def _check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     TrainingConfig(**parameters)
     if "early_stopping_rounds" in parameters:
         raise ConfigError("The 'early_stopping_rounds' parameter is written as 'early_stopping: {rounds: ...}'.")
@@ -141,9 +136,8 @@ class LibraryRun(PlacedModel):
     """A row that a library reproduces: trained, predicted and scored here."""
 
     library: Name  # or LIBRARY==VERSION, to train with the version that the paper used
-    parameters: Annotated[dict[str, Any], AfterValidator(_canonical)] = Field(
-        default_factory=dict
-    )  # the fields of TrainingConfig
+    # The fields of TrainingConfig.
+    parameters: Annotated[dict[str, Any], AfterValidator(_check_parameters)] = Field(default_factory=dict)
     native: dict[str, Any] = Field(default_factory=dict)  # the library's own, as it spells them; they win
     booster: Literal["gbdt", "gblinear", "linear_trees"] = "gbdt"
     profile: Literal["parity", "defaults"] = "parity"  # defaults: what is not given is left to the library
@@ -152,12 +146,10 @@ class LibraryRun(PlacedModel):
 
     @property
     def known_as(self) -> str:
-        """The library's name, without a version."""
         return self.library.partition("==")[0].strip()
 
     @property
     def has_version(self) -> bool:
-        """Whether it asks for a version of its own."""
         return "==" in self.library
 
 
@@ -169,7 +161,7 @@ class ModelRun(PlacedModel):
     preprocessing: tuple[str, ...] = ()
 
 
-def _function(text: str) -> str:
+def _check_callable(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", text):
         raise ConfigError(f"A callable must be written 'module:function'. Got '{text}' instead.")
     return text
@@ -178,7 +170,7 @@ def _function(text: str) -> str:
 class CallableRun(PlacedModel):
     """A row that a Python function reproduces: it returns the metrics."""
 
-    callable: Annotated[str, AfterValidator(_function)]  # module:function
+    callable: Annotated[str, AfterValidator(_check_callable)]  # module:function
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -197,7 +189,7 @@ class EvaluatorRun(PlacedModel):
 
 
 Binding = LibraryRun | ModelRun | CallableRun | CommandRun | EvaluatorRun
-_BINDINGS: dict[str, type[Binding]] = {
+BINDINGS: dict[str, type[Binding]] = {
     "library": LibraryRun,
     "evaluator": EvaluatorRun,  # before `model`, which it may have too
     "model": ModelRun,
@@ -206,18 +198,18 @@ _BINDINGS: dict[str, type[Binding]] = {
 }
 
 
-def _binding(given: Any) -> Any:
+def _read_binding(given: Any) -> Any:
     """The kind of binding is told by the one key that only this kind has."""
     if not isinstance(given, dict):
         return given
-    kind = next((key for key in _BINDINGS if key in given), None)
+    kind = next((key for key in BINDINGS if key in given), None)
     if kind is None:
-        hint = next((hint for key in given if (hint := suggest(str(key), _BINDINGS))), "")
-        raise PlacedError(f"{place(given)}A 'run' must have one of the keys {', '.join(_BINDINGS)}.{hint}")
-    return _BINDINGS[kind].model_validate(given)
+        hint = next((hint for key in given if (hint := suggest(str(key), BINDINGS))), "")
+        raise PlacedError(f"{place(given)}A 'run' must have one of the keys {', '.join(BINDINGS)}.{hint}")
+    return BINDINGS[kind].model_validate(given)
 
 
-BoundRun = Annotated[Binding, BeforeValidator(_binding)]
+BoundRun = Annotated[Binding, BeforeValidator(_read_binding)]
 
 
 class PaperRow(PlacedModel):
@@ -232,7 +224,6 @@ class PaperRow(PlacedModel):
 
     @property
     def key(self) -> str:
-        """The name under which results and targets refer to it."""
         return row_key(self.group, self.name)
 
 
@@ -252,7 +243,6 @@ class PaperResult(PlacedModel):
 
     @property
     def row(self) -> str:
-        """The key of its row."""
         return row_key(self.group, self.model)
 
     @property
@@ -262,7 +252,6 @@ class PaperResult(PlacedModel):
 
     @property
     def stds(self) -> dict[str, Quantity]:
-        """The deviations, by metric."""
         return {name.removesuffix("_std"): value for name, value in self.metrics.items() if self._is_std(name)}
 
     def _is_std(self, name: str) -> bool:
@@ -270,13 +259,12 @@ class PaperResult(PlacedModel):
 
     @model_validator(mode="after")
     def _deviations_have_values(self) -> Self:
-        alone = next((name for name in self.metrics if name.endswith("_std") and not self._is_std(name)), None)
-        if alone:
-            raise ConfigError(f"The metric '{alone.removesuffix('_std')}' has a deviation but no value.")
-        negative = next((name for name, std in self.stds.items() if std.value < 0), None)
-        if negative:
-            got = self.stds[negative].printed
-            raise ConfigError(f"The deviation '{negative}_std' must not be negative. Got {got} instead.")
+        for name in self.metrics:
+            if name.endswith("_std") and not self._is_std(name):
+                raise ConfigError(f"The metric '{name.removesuffix('_std')}' has a deviation but no value.")
+        for name, std in self.stds.items():
+            if std.value < 0:
+                raise ConfigError(f"The deviation '{name}_std' must not be negative. Got {std.printed} instead.")
         if not self.metrics:
             raise ConfigError(f"The result of '{self.model}' on '{self.dataset}' has no metric.")
         return self
@@ -294,9 +282,8 @@ class PaperTable(PlacedModel):
     datasets: tuple[PaperDataset, ...] = ()
     models: tuple[PaperRow, ...] = ()
     results: tuple[PaperResult, ...] = ()
-    tolerance: dict[str, Annotated[float, Ge(0)]] = Field(
-        default_factory=dict
-    )  # absolute by metric; `<metric>_relative` is a fraction
+    # Absolute by metric; `<metric>_relative` is a fraction.
+    tolerance: dict[str, Annotated[float, Ge(0)]] = Field(default_factory=dict)
     our_units: dict[str, str] = Field(default_factory=dict)  # of our values, where they differ from the paper's
     std_over: StdOver | None = None
     hardware: str | None = None
@@ -315,6 +302,10 @@ class PaperTable(PlacedModel):
     def row(self, key: str) -> PaperRow | None:
         """The declaration of a row, by its key. A name alone could be that of a row in another group."""
         return next((row for row in self.models if row.key == key), None)
+
+    def result(self, row: str, dataset: str) -> PaperResult | None:
+        """What the paper prints for a row, by its key, on a data set."""
+        return next((found for found in self.results if (found.row, found.dataset) == (row, dataset)), None)
 
     def dataset(self, name: str) -> PaperDataset:
         """The declaration of a data set; one that only results name is declared by its name alone."""
@@ -360,15 +351,16 @@ class PaperSpecification(PlacedModel):
     @model_validator(mode="before")
     @classmethod
     def _version_is_known(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("kind"), str):
+        if not isinstance(data, dict):
+            return data
+        if isinstance(data.get("kind"), str):
             raise _UnplacedError(f"This is a '{data['kind']}' file, not a specification.", ("kind",))
-        version = data.get("schema_version", SCHEMA_VERSION) if isinstance(data, dict) else SCHEMA_VERSION
+        version = data.get("schema_version", SCHEMA_VERSION)
         if isinstance(version, bool) or version != SCHEMA_VERSION:
             raise _UnplacedError(f"This is a specification {describe_format(version)}.", ("schema_version",))
         return data
 
     def table(self, table_id: str) -> PaperTable | None:
-        """A table by its id."""
         return next((table for table in self.tables if table.id == table_id), None)
 
 
@@ -386,7 +378,7 @@ def read_specification(path: Path) -> PaperSpecification:
     """A specification file. Any mistake is one sentence with the file, the line and the nearest valid name."""
     data = parse_yaml(read_text(path), str(path))
     found = PaperSpecification.model_validate(data)
-    for fault, where in _faults(found):
+    for fault, where in _find_faults(found):
         raise PlacedError(f"{place(data, where)}{fault}")
     return found
 
@@ -396,76 +388,74 @@ def digest_specification(path: Path) -> str:
     return compute_digest(read_text(path))
 
 
-def _faults(spec: PaperSpecification) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """Names that lead nowhere or are there twice, with the path to them."""
-    yield from _doubled("table id", [table.id for table in spec.tables], ("tables",))
+_Place = tuple[str | int, ...]  # the path to what is wrong
+
+
+def _find_faults(spec: PaperSpecification) -> Iterator[tuple[str, _Place]]:
+    """Names that lead nowhere or are there twice."""
+    yield from _find_doubled("table id", [table.id for table in spec.tables], ("tables",))
     for i, table in enumerate(spec.tables):
         at = ("tables", i)
         rows, datasets = [row.key for row in table.models], [dataset.name for dataset in table.datasets]
-        yield from _doubled("name of models", rows, (*at, "models"))
-        yield from _doubled("name of datasets", datasets, (*at, "datasets"))
+        yield from _find_doubled("name of models", rows, (*at, "models"))
+        yield from _find_doubled("name of datasets", datasets, (*at, "datasets"))
         known_rows, known_datasets, seen = set(rows), set(datasets), set()
         for j, result in enumerate(table.results):
             here = (*at, "results", j)
             if rows and result.row not in known_rows:
-                yield _unknown("row", result.row, table.id, rows), (*here, "model")
+                yield _unknown(table, "row", result.row, rows), (*here, "model")
             if datasets and result.dataset not in known_datasets:
-                yield _unknown("data set", result.dataset, table.id, datasets), (*here, "dataset")
+                yield _unknown(table, "data set", result.dataset, datasets), (*here, "dataset")
             if (result.row, result.dataset) in seen:
                 yield f"'{table.id}' has two results of '{result.row}' on '{result.dataset}'.", here
             seen.add((result.row, result.dataset))
-        yield from _metric_faults(table, at)
+        if table.results:
+            yield from _find_metric_faults(table, at)
     for kind in ("primary", "secondary"):
         for i, target in enumerate(getattr(spec.reproduction_targets, kind)):
-            yield from _target_faults(spec, target, ("reproduction_targets", kind, i))
+            yield from _find_target_faults(spec, target, ("reproduction_targets", kind, i))
 
 
-def _metric_faults(table: PaperTable, at: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def _find_metric_faults(table: PaperTable, at: _Place) -> Iterator[tuple[str, _Place]]:
     known = {name for result in table.results for name in result.values}
-    for name in table.tolerance if table.results else ():
-        if name.removesuffix("_relative") not in known and name not in known:
-            yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, "tolerance", name)
-    for key in ("directions", "our_units") if table.results else ():
-        for name in getattr(table, key):
-            if name not in known:
-                yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, key, name)
+    named = [("tolerance", name) for name in table.tolerance if name.removesuffix("_relative") not in known]
+    named += [("directions", name) for name in table.directions]
+    named += [("our_units", name) for name in table.our_units]
+    for key, name in named:
+        if name not in known:
+            yield _unknown(table, "metric", name, known), (*at, key, name)
     for i, result in enumerate(table.results):
         for name in result.units:
             if name not in result.values:
                 sentence = f"The result has no metric '{name}'.{suggest(name, result.values)}"
                 yield sentence, (*at, "results", i, "units", name)
     main = table.primary_metric
-    if main and table.results and table.lower_is_better is not None and main not in known:
-        yield f"'{table.id}' has no metric '{main}'.{suggest(main, known)}", (*at, "primary_metric")
+    if main and table.lower_is_better is not None and main not in known:
+        yield _unknown(table, "metric", main, known), (*at, "primary_metric")
 
 
-def _target_faults(
-    spec: PaperSpecification, target: DeclaredTarget, at: tuple[str | int, ...]
-) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def _find_target_faults(spec: PaperSpecification, target: DeclaredTarget, at: _Place) -> Iterator[tuple[str, _Place]]:
     table = spec.table(target.table)
     if table is None:
-        ids = [table.id for table in spec.tables]
-        yield (
-            f"A target names the table '{target.table}', which is not there.{suggest(target.table, ids)}",
-            (*at, "table"),
-        )
+        hint = suggest(target.table, [table.id for table in spec.tables])
+        yield f"A target names the table '{target.table}', which is not there.{hint}", (*at, "table")
         return
     if not table.row_keys:  # not transcribed yet: its targets are reported as missing
         return
     names = {*table.row_keys, *(row.name for row in table.models), *(result.model for result in table.results)}
     for i, row in enumerate(target.rows):
         if row not in names:
-            yield _unknown("row", row, table.id, table.row_keys), (*at, "rows", i)
+            yield _unknown(table, "row", row, table.row_keys), (*at, "rows", i)
     for i, dataset in enumerate(target.datasets):
         if dataset not in table.dataset_names:
-            yield _unknown("data set", dataset, table.id, table.dataset_names), (*at, "datasets", i)
+            yield _unknown(table, "data set", dataset, table.dataset_names), (*at, "datasets", i)
 
 
-def _unknown(kind: str, name: str, table: str, known: Iterable[str]) -> str:
-    return f"'{table}' has no {kind} '{name}'.{suggest(name, known)}"
+def _unknown(table: PaperTable, kind: str, name: str, known: Iterable[str]) -> str:
+    return f"'{table.id}' has no {kind} '{name}'.{suggest(name, known)}"
 
 
-def _doubled(kind: str, names: Iterable[str], at: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def _find_doubled(kind: str, names: Iterable[str], at: _Place) -> Iterator[tuple[str, _Place]]:
     seen: set[str] = set()
     for i, name in enumerate(names):
         if name in seen:

@@ -19,6 +19,7 @@ from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.programs.benchmark.paper_protocol import STEPS, STOPPING_METRIC
 from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
+    BINDINGS,
     CallableRun,
     CommandRun,
     EvaluatorRun,
@@ -27,7 +28,7 @@ from boosters_eval.programs.paper.specification import (
     read_specification,
     target_name,
 )
-from boosters_eval.programs.paper.tolerances import canonical, is_share
+from boosters_eval.programs.paper.tolerances import canonicalize, is_share
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.reference import parse_reference
 
@@ -71,19 +72,15 @@ class PaperTarget:
 
     @property
     def name(self) -> str:
-        """As `only` names it."""
         return target_name(self.table.id, self.row, self.dataset_name)
 
     @property
     def dataset_name(self) -> str:
-        """The paper's name of the data set."""
         return "" if self.dataset is None else self.dataset.name
 
     @property
     def result(self) -> PaperResult | None:
-        """What the paper reports."""
-        found = (r for r in self.table.results if (r.row, r.dataset) == (self.row, self.dataset_name))
-        return next(found, None)
+        return self.table.result(self.row, self.dataset_name)
 
     def path_of_model(self) -> Path:
         """The saved model. One from the specification may not lead out of its folder, through a link either."""
@@ -104,40 +101,43 @@ class PaperTarget:
         return self.model or str(getattr(self.binding, "model", None) or "")
 
 
-def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None = None) -> tuple[PaperTarget, ...]:
+def find_targets(spec: PaperSpecification, root: Path, model: Path | str | None = None) -> tuple[PaperTarget, ...]:
     """All targets, the primary ones first; a target that is named twice counts once."""
-    given = None if model is None else str(model)
-    wanted = [(target, True) for target in spec.reproduction_targets.primary]
-    wanted += [(target, False) for target in spec.reproduction_targets.secondary]
-    found: dict[tuple[str, str, str], PaperTarget] = {}
-    for target, primary in wanted:
-        for expanded in _expanded(spec, target, root, given, primary=primary):
-            found.setdefault((expanded.table.id, expanded.row, expanded.dataset_name), expanded)
-    names: set[str] = set()
-    for name in (one.name for one in found.values()):
-        if name in names:
-            raise ConfigError(
-                f"Two targets would both be called '{name}': rename a row or a data set that has a colon."
-            )
-        names.add(name)
+    ours = None if model is None else str(model)
+    declared = spec.reproduction_targets
+    found: dict[str, PaperTarget] = {}
+    for primary in (True, False):
+        for declaration in declared.primary if primary else declared.secondary:
+            for target in _expand(spec, declaration, root, ours, primary=primary):
+                same = found.setdefault(target.name, target)
+                if (same.table.id, same.row) != (target.table.id, target.row) or same.dataset != target.dataset:
+                    raise ConfigError(
+                        f"Two targets would both be called '{target.name}': rename a row or a data set that has a"
+                        " colon."
+                    )
     return tuple(found.values())
 
 
-def _expanded(
-    spec: PaperSpecification, target: DeclaredTarget, root: Path, model: str | None, *, primary: bool
+def _expand(
+    spec: PaperSpecification, declared: DeclaredTarget, root: Path, model: str | None, *, primary: bool
 ) -> Iterator[PaperTarget]:
-    table = spec.table(target.table)
+    table = spec.table(declared.table)
     if table is None:
-        raise ConfigError(f"A target names the table '{target.table}', which is not there.")
-    for row in target.rows or table.row_keys or ("",):  # a table without any row is a target that cannot run
-        keys = [key for key in table.row_keys if row in _row_names(table, key)] or [row]
-        for key in keys:
+        raise ConfigError(f"A target names the table '{declared.table}', which is not there.")
+    marked = any(row.is_ours for row in table.models)
+    for name in declared.rows or table.row_keys or ("",):  # a table without any row is a target that cannot run
+        for key in [key for key in table.row_keys if name in _row_names(table, key)] or [name]:
+            row = table.row(key)
+            # The user's model is ours: it stands for the rows that are ours, or for all where none is marked.
+            ours = model if row is not None and (row.is_ours or not marked) else None
             reported = [result.dataset for result in table.results if result.row == key]
-            datasets = target.datasets or reported or tuple(dataset.name for dataset in table.datasets)
-            ours = _model_for(table, key, model)
-            for name in datasets or ("",):
-                dataset = table.dataset(name) if name else None
-                yield PaperTarget(table, key, dataset, primary, root, _bound(table, key, name, ours), ours)
+            datasets = declared.datasets or reported or [dataset.name for dataset in table.datasets]
+            for dataset in datasets or ("",):
+                result = table.result(key, dataset)
+                binding = (result.run if result else None) or (row.run if row else None)
+                if binding is None and ours is not None:
+                    binding = ModelRun.model_construct(model=Path(ours).name)
+                yield PaperTarget(table, key, table.dataset(dataset) if dataset else None, primary, root, binding, ours)
 
 
 def _row_names(table: PaperTable, key: str) -> set[str]:
@@ -146,40 +146,19 @@ def _row_names(table: PaperTable, key: str) -> set[str]:
     return {key, *declared, *(result.model for result in table.results if result.row == key)}
 
 
-def _model_for(table: PaperTable, key: str, model: str | None) -> str | None:
-    """The user's model is ours: it stands for the rows that are ours, or for all where none is marked."""
-    row = table.row(key)
-    marked = any(other.is_ours for other in table.models)
-    return model if row is not None and (row.is_ours or not marked) else None
-
-
-def _bound(table: PaperTable, key: str, dataset: str, model: str | None) -> Binding | None:
-    """The binding of a result, or of its row; a model of the user stands for a row that has none."""
-    own = next((r.run for r in table.results if (r.row, r.dataset) == (key, dataset)), None)
-    row = table.row(key)
-    found = own or (row.run if row else None)
-    return found if found or model is None else ModelRun.model_construct(model=Path(model).name)
-
-
-def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[PaperTarget, ...]:
+def select_targets(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[PaperTarget, ...]:
     """The targets that `only` names, by table, row and data set, or by the first of them."""
-    if not only:
-        return tuple(targets)
-    chosen: dict[str, PaperTarget] = {}
     for text in only:
-        matching = [target for target in targets if text in _names(target)]
-        if not matching:
+        if not any(text in _names(target) for target in targets):
             known = [name for target in targets for name in sorted(_names(target))]
             raise ConfigError(
                 f"{the('only')} must name a target as TABLE, TABLE:ROW or TABLE:ROW:DATASET."
                 f" Got '{text}' instead.{suggest(text, known)}"
             )
-        chosen |= {target.name: target for target in matching}
-    return tuple(target for target in targets if target.name in chosen)
+    return tuple(target for target in targets if is_selected(target, only))
 
 
 def is_selected(target: PaperTarget, only: Sequence[str]) -> bool:
-    """Whether `only` names a target; without it, all of them are."""
     return not only or bool(_names(target) & set(only))
 
 
@@ -188,7 +167,7 @@ def _names(target: PaperTarget) -> set[str]:
     return {target.table.id, *heads, *(f"{head}:{target.dataset_name}" for head in heads)}
 
 
-def obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
+def find_obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
     """Why a target cannot run here, in a sentence, or None. Nothing is imported, opened or started for it."""
     if target.dataset is None or target.result is None:
         where = f" on '{target.dataset_name}'" if target.dataset else ""
@@ -202,9 +181,12 @@ def obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
                 found = _model_obstacle(target, run, allow_pickle=allow_pickle)
                 found = found or _data_obstacle(target, run.preprocessing)
             case CallableRun() as run:
-                found = _module_obstacle(target, run)
-            case CommandRun() as run:
-                found = _command_obstacle(target, run)
+                module = run.callable.partition(":")[0]
+                missing = f"There is no module '{module}' in {target.root} or among the installed ones."
+                found = None if locate_module(module, target.root) else missing
+            case CommandRun(command=(program, *_)):
+                there = (target.root / program).is_file() if "/" in program else shutil.which(program)
+                found = None if there else f"The program '{program}' is not there."
             case EvaluatorRun() as run:
                 found = _evaluator_obstacle(target, run, allow_pickle=allow_pickle)
     except BoostersEvalError as error:
@@ -229,7 +211,7 @@ def _model_obstacle(target: PaperTarget, run: ModelRun, *, allow_pickle: bool) -
     path = target.path_of_model()
     if not path.is_file():
         return f"The model {path} does not exist."
-    form = format_of(run, path)
+    form = find_format(run, path)
     if form == "pickle" and not allow_pickle:
         allowed = given("allow_pickle")
         return f"The model {path} is a pickle, which can run any code when it is opened: pass {allowed}."
@@ -239,33 +221,16 @@ def _model_obstacle(target: PaperTarget, run: ModelRun, *, allow_pickle: bool) -
     return f"The library '{form}' is unavailable: {missing}." if missing else None
 
 
-def format_of(run: ModelRun, path: Path) -> str:
+def find_format(run: ModelRun, path: Path) -> str:
     """The format of a saved model: what the specification says, or what the suffix means."""
     found = run.format or _FORMATS.get(path.suffix.lower())
     if found is None:
+        known = ", ".join(dict.fromkeys(_FORMATS.values()))
         raise ConfigError(
-            f"The format of the model {path} is unknown: name it by 'format' ({', '.join(_known())}), "
+            f"The format of the model {path} is unknown: name it by 'format' ({known}), "
             "or bind the row to an 'evaluator', a 'callable' or a 'command' that can open it."
         )
     return found
-
-
-def _known() -> list[str]:
-    return list(dict.fromkeys(_FORMATS.values()))
-
-
-def _module_obstacle(target: PaperTarget, run: CallableRun) -> str | None:
-    module = run.callable.partition(":")[0]
-    if locate_module(module, target.root) is not None:
-        return None
-    return f"There is no module '{module}' in {target.root} or among the installed ones."
-
-
-def _command_obstacle(target: PaperTarget, run: CommandRun) -> str | None:
-    program = run.command[0]
-    if (target.root / program).is_file() if "/" in program else shutil.which(program):
-        return None
-    return f"The program '{program}' is not there."
 
 
 def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle: bool) -> str | None:
@@ -279,18 +244,18 @@ def _data_obstacle(target: PaperTarget, steps: tuple[str, ...]) -> str | None:
     unknown = next((name for name in steps if name not in STEPS), None)
     if unknown is not None:
         return f"There is no preprocessing step '{unknown}'.{suggest(unknown, STEPS)} Known: {', '.join(STEPS)}."
-    text = data_of(target)
+    text = locate_data(target)
     file = text.rpartition(":")[0]
     if file.endswith(SUFFIXES):
         return None if Path(file).is_file() else f"The data file {file} does not exist."
     if text not in DATASETS:
         return f"There is no data set '{text}' here: name one by 'use'.{suggest(text, DATASETS)}"
     config = DATASETS[text]
-    known_metrics(target, config.task)
+    match_metrics(target, config.task)
     return config.available() if config.available is not None else None
 
 
-def data_of(target: PaperTarget) -> str:
+def locate_data(target: PaperTarget) -> str:
     """The name of a registered data set, or a file of the specification's folder with its target column."""
     dataset = target.dataset
     if dataset is None or dataset.use is None:
@@ -304,13 +269,13 @@ def data_of(target: PaperTarget) -> str:
     return f"{path}:{column}"
 
 
-def known_metrics(target: PaperTarget, task: Task) -> dict[str, str]:
+def match_metrics(target: PaperTarget, task: Task) -> dict[str, str]:
     """The paper's metrics that this program computes, with our name for each; at least one is needed."""
     found: dict[str, str] = {}
     sentence = "The paper reports no metric."
     for name in target.result.values if target.result else ():
         plain = name.strip().lower().replace(" ", "_").replace("-", "_")
-        plain = canonical(name) if is_share(name) else plain  # in percent or not: the values tell
+        plain = canonicalize(name) if is_share(name) else plain  # in percent or not: the values tell
         if plain in RESOURCES:
             found[name] = plain
             continue
@@ -336,29 +301,13 @@ def locate_module(name: str, root: Path) -> Path | None:
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def way_of(target: PaperTarget) -> str:
-    """What a target is bound to, in a few words."""
-    match target.binding:
-        case LibraryRun(library=name):
-            return f"library {name}"
-        case ModelRun(model=name):
-            return f"model {name}"
-        case CallableRun(callable=name):
-            return f"callable {name}"
-        case CommandRun(command=words):
-            return f"command {words[0]}"
-        case EvaluatorRun(evaluator=name):
-            return f"evaluator {name}"
-    return ""
-
-
 def list_targets(request: ListPaperRequest) -> ListedTargets:
     """The targets of the specifications that were named, or of those that are here."""
     found = []
-    for file in request.files or _specifications():
+    for file in request.files or _find_specifications():
         spec = read_specification(file)
-        for target in paper_targets(spec, file.parent, request.model):
-            reason = obstacle(target, allow_pickle=request.allow_pickle)
+        for target in find_targets(spec, file.parent, request.model):
+            reason = find_obstacle(target, allow_pickle=request.allow_pickle)
             found.append(
                 ListedTarget(
                     specification=str(file),
@@ -367,7 +316,7 @@ def list_targets(request: ListPaperRequest) -> ListedTargets:
                     table=target.table.id,
                     row=target.row,
                     dataset=target.dataset_name,
-                    runs_by=way_of(target),
+                    runs_by=_describe_binding(target.binding),
                     runnable=reason is None,
                     reason=reason or "",
                 )
@@ -375,7 +324,15 @@ def list_targets(request: ListPaperRequest) -> ListedTargets:
     return ListedTargets(tuple(found), json=request.json)
 
 
-def _specifications() -> list[Path]:
+def _describe_binding(binding: Binding | None) -> str:
+    for key, kind in BINDINGS.items():
+        if isinstance(binding, kind):
+            value = getattr(binding, key)
+            return f"{key} {value[0] if key == 'command' else value}"
+    return ""
+
+
+def _find_specifications() -> list[Path]:
     """Files that look like a specification: other YAML files are passed over without a word."""
     found = []
     for folder in (Path("examples/papers"), Path()):
@@ -390,8 +347,6 @@ def _specifications() -> list[Path]:
 
 @dataclass(frozen=True)
 class ListedTarget:
-    """One row of a table on one data set."""
-
     specification: str
     paper: str
     kind: Literal["primary", "secondary"]
@@ -410,8 +365,6 @@ class ListedTarget:
 
 @dataclass(frozen=True)
 class ListedTargets(Findings):
-    """All targets, as a table or as data."""
-
     targets: tuple[ListedTarget, ...]
     json: bool = False
 

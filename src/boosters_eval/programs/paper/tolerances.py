@@ -1,4 +1,4 @@
-"""How far from the paper's value is still a reproduction: the guidelines per kind of metric, and a table's own."""
+"""What a metric's name says of its unit, and how far from the paper's value is still a reproduction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from boosters_eval.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from boosters_eval.programs.paper.specification import PaperTable
-
 
 Dimension = Literal["share", "time", "bytes", "count"]
 
@@ -47,14 +46,10 @@ for _power, _prefix in enumerate("KMGT", start=1):
     _NAMES[f"{_prefix}B".lower()] = PrintedUnit(f"{_prefix}B", "bytes", Decimal(1000**_power))
     _NAMES[f"{_prefix}iB".lower()] = PrintedUnit(f"{_prefix}iB", "bytes", Decimal(1024**_power))
 _COUNTS = {
-    name: PrintedUnit(letter, "count", Decimal(10**power))
-    for power, letter, names in (
-        (0, "1", ("1",)),
-        (3, "K", ("k", "thousand")),
-        (6, "M", ("m", "million", "millions")),
-        (9, "B", ("b", "billion", "billions")),
-    )
-    for name in names
+    "1": ONE,
+    **dict.fromkeys(("k", "thousand"), PrintedUnit("K", "count", Decimal(10**3))),
+    **dict.fromkeys(("m", "million", "millions"), PrintedUnit("M", "count", Decimal(10**6))),
+    **dict.fromkeys(("b", "billion", "billions"), PrintedUnit("B", "count", Decimal(10**9))),
 }
 
 
@@ -66,7 +61,7 @@ def parse_unit(text: str, of: str | None = None) -> PrintedUnit:
     return _NAMES["min"] if of == "time" and name == "m" else _NAMES.get(name) or PrintedUnit(text.strip())
 
 
-def unit_in_name(metric: str, of: str | None = None, *, suffix: bool = True) -> PrintedUnit | None:
+def _find_unit(metric: str, of: str | None = None, *, suffix: bool = True) -> PrintedUnit | None:
     """The unit that a metric's name ends with: "Params (M)", "Latency [ms]" or, as a `suffix`, "train_time_s"."""
     match = re.search(r"[(\[]([^()\[\]]+)[)\]]\s*$|(%)$", metric)
     if match is None and suffix and not re.search(r"/|(?:^|[_\s])per[_\s]", metric):  # a rate is in no unit of time
@@ -75,18 +70,18 @@ def unit_in_name(metric: str, of: str | None = None, *, suffix: bool = True) -> 
     return unit if unit and unit.dimension else None
 
 
-def words(metric: str) -> tuple[str, ...]:
+def _split_words(metric: str) -> tuple[str, ...]:
     """The words of a name in lower case: those of "trainTime_ms" are train, time and ms."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"(?i)(?<=top)[-_ ](?=\d)", "", metric))
     return tuple(re.findall(r"[a-z]+\d*", apart.lower()))
 
 
-def known_metric(name: str) -> metrics.Metric | None:
+def find_metric(name: str) -> metrics.Metric | None:
     """The metric of this program that a paper calls "Log loss", "ROC-AUC" or "accuracy (%)"."""
     return metrics.find(_plain(re.sub(r"[(\[%].*$", "", name)))
 
 
-def canonical(name: str) -> str:
+def canonicalize(name: str) -> str:
     """A name without unit, case and punctuation. What is no unit stays: "F1 (macro)" is not "F1 (micro)"."""
     match = re.search(r"\s*(?:[(\[]([^()\[\]]*)[)\]]|%)\s*$", name)
     unit = " ".join((match[1] or "%").split()).lower() if match else ""
@@ -104,7 +99,7 @@ MetricKind = Literal["accuracy", "perplexity", "speed", "memory", "parameters", 
 
 
 class Guideline(NamedTuple):
-    """The default of a kind. The absolute tolerance is in a unit, without which it means nothing."""
+    """The default of a kind. Its absolute tolerance means nothing without its unit."""
 
     relative: Decimal
     absolute: Decimal | None = None
@@ -129,9 +124,8 @@ _WORDS: dict[MetricKind, str] = {
 }
 _SUFFIXED = ("speed", "memory", "parameters")  # whose names end in units: train_time_s, peak_memory_mb
 _ERRORS = frozenset({"error", "loss", "logloss", "mse", "rmse", "mae", "mape", "smape", "nll", "regret"})
-_ATTRIBUTE = re.compile(
-    r"[(\[@]|[\s_](?:after|at|for|in|of|on|per|to|with)[\s_]", re.IGNORECASE
-)  # what follows the noun
+# What begins an attribute, which follows the noun.
+_ATTRIBUTE = re.compile(r"[(\[@]|[\s_](?:after|at|for|in|of|on|per|to|with)[\s_]", re.IGNORECASE)
 _BY_UNIT: dict[str | None, MetricKind] = {"share": "accuracy", "time": "speed", "bytes": "memory"}
 _LARGEST_SHARE = Decimal("0.1")  # as an absolute tolerance of fractions; beyond it, percentage points were meant
 
@@ -144,24 +138,24 @@ class Tolerance(NamedTuple):
     source: str
 
 
-def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, PrintedUnit | None]:
+def classify_metric(metric: str, stated: str | None = None) -> tuple[MetricKind, PrintedUnit | None]:
     """What a metric measures and in which unit, by the words of its name and the unit that is stated."""
-    kind = _by_words(metric)
+    kind = _classify_words(metric)
     of = {"parameters": "count", "speed": "time"}.get(kind or "")
-    unit = parse_unit(stated, of) if stated else unit_in_name(metric, of, suffix=kind in _SUFFIXED)
+    unit = parse_unit(stated, of) if stated else _find_unit(metric, of, suffix=kind in _SUFFIXED)
     if kind is not None:
         return kind, unit
-    known = known_metric(metric)
+    known = find_metric(metric)
     if known is not None:
         return ("accuracy" if known.higher_is_better and is_share(metric) else "other"), unit
     return _BY_UNIT.get(unit.dimension if unit else None, "other"), unit
 
 
-def _by_words(metric: str) -> MetricKind | None:
+def _classify_words(metric: str) -> MetricKind | None:
     """By the last telling word: "memory recall" is an accuracy, "recall time" a speed, "Time-series MSE" neither."""
     head, rest = (*_ATTRIBUTE.split(metric, maxsplit=1), "")[:2]
     cost = True  # whether it may be what something costs: not if it is an error
-    for word in (*reversed(words(head)), *reversed(words(rest))):
+    for word in (*reversed(_split_words(head)), *reversed(_split_words(rest))):
         cost = cost and word not in _ERRORS
         kind = next((kind for kind, names in _WORDS.items() if word in names.split()), None)
         if kind is not None and (cost or kind not in _SUFFIXED):
@@ -171,13 +165,13 @@ def _by_words(metric: str) -> MetricKind | None:
 
 def is_share(metric: str) -> bool:
     """Whether the metric's values are at most 1 by definition, so that one beyond 1 can only be in percent."""
-    known = known_metric(metric)
+    known = find_metric(metric)
     if known is not None:
         return known.high == 1 and known.low is not None and known.low >= -1
-    return _by_words(metric) == "accuracy"
+    return _classify_words(metric) == "accuracy"
 
 
-def tolerance_of(table: PaperTable, metric: str, kind: MetricKind, unit: PrintedUnit | None) -> Tolerance:
+def find_tolerance(table: PaperTable, metric: str, kind: MetricKind, unit: PrintedUnit | None) -> Tolerance:
     """The table's own tolerance of a metric, else that of its kind. Stating either one replaces both."""
     own, relative = table.tolerance.get(metric), table.tolerance.get(f"{metric}_relative")
     if own is None and relative is None:

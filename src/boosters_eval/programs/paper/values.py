@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.terms import given
-from boosters_eval.programs.paper.documents.latex import MAX_TEXT, is_strong, plain
+from boosters_eval.programs.paper.documents.latex import MAX_TEXT, is_strong, strip_tex
 from boosters_eval.programs.paper.specification import Quantity
 
 if TYPE_CHECKING:
@@ -26,33 +25,9 @@ _UNITS = """
     samples/s rows/s MB/s GB/s ms/token s/epoch
 """
 UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS.split(), key=len, reverse=True))
-_MISSING = frozenset(
-    {
-        "",
-        "-",
-        "–",
-        "—",
-        "−",
-        "--",
-        "---",
-        "n/a",
-        "na",
-        "n.a.",
-        "nan",
-        "none",
-        "null",
-        "tbd",
-        "?",
-        "·",
-        "...",
-        "…",
-        "*",
-        "/",
-    }
-)
-_FAILED = frozenset(
-    {"oom", "oot", "dnf", "timeout", "time out", "out of memory", "out of time", "diverged", "failed", "div."}
-)
+_DASHES = "- – — − -- --- n/a na n.a. nan none null tbd ? · ... … * /"
+_MISSING = frozenset({"", *_DASHES.split()})
+_FAILED = ("oom", "oot", "dnf", "timeout", "time out", "out of memory", "out of time", "diverged", "failed", "div.")
 _MARKS = "*†‡§¶#✓⋆★◇♠♣△▲▼"
 _AT = re.compile(
     rf"(?P<space>\s+)|±\s*(?P<std>{_NUMBER})(?![\d.,])"
@@ -80,10 +55,7 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
 
 @dataclass(frozen=True, slots=True)
 class CellReading:
-    """What a cell says. Without a value it is missing, or `problem` says why it was not read.
-
-    With a value, `problem` says what else is in the cell that could not be decided.
-    """
+    """What a cell says. `problem` is why it has no value, or what else in it could not be decided."""
 
     text: str
     value: Quantity | None = None
@@ -97,7 +69,6 @@ class CellReading:
 
     @property
     def missing(self) -> bool:
-        """Whether the paper prints no value here."""
         return self.value is None and not self.problem
 
     @property
@@ -113,7 +84,7 @@ def read_cell(
 ) -> CellReading:
     """Read a cell. Parentheses after a value are a deviation or a count only if it is said which."""
     emphasis = emphasis or is_strong(raw) or any("\U0001d7ce" <= char <= "\U0001d7d7" for char in raw)
-    text = normalized(plain(raw)) if len(raw) <= MAX_TEXT else raw
+    text = _normalize(raw) if len(raw) <= MAX_TEXT else raw
     if len(text) > MAX_CELL:
         return CellReading(text[:40] + "…", problem=f"it is longer than {MAX_CELL} characters")
     if text.lower() in _MISSING:
@@ -136,25 +107,31 @@ def read_cell(
 @lru_cache(maxsize=20_000)
 def looks_like_result(raw: str) -> bool:
     """Whether a cell begins with a number: enough to tell a row of results from a header."""
-    text = normalized(plain(raw))[:MAX_CELL]
-    return (
-        re.match(rf"[$€~≈<>]?\s*(?:{_NUMBER})", text) is not None and re.match(r"[\d.,+-]+\s*[A-Za-z]{3}", text) is None
-    )
+    text = _normalize(raw)[:MAX_CELL]
+    number = re.match(rf"[$€~≈<>]?\s*(?:{_NUMBER})", text)
+    return number is not None and re.match(r"[\d.,+-]+\s*[A-Za-z]{3}", text) is None
 
 
-def spelt(text: str) -> str:
-    """A name in one spelling: without the mathematical alphabets, which only say how it is printed, and wide spaces."""
+@lru_cache(maxsize=20_000)
+def spell(raw: str) -> str:
+    """A name in one spelling, without TeX."""
+    return _respell(strip_tex(raw))
+
+
+def _respell(text: str) -> str:
+    """Without wide spaces and the mathematical alphabets, which only say how it is printed."""
     if not text.isascii():
         text = _VARIANT.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(text.split())
 
 
-def normalized(text: str) -> str:
+def _normalize(raw: str) -> str:
     """A number in one spelling of its signs. Raised digits are never joined to what is before them."""
+    text = strip_tex(raw)
     if not text.isascii():
         text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
         text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_SUPERSCRIPTS)}}}", text).translate(_SIGNS)
-    return re.sub(r"\+\s?/\s?-|\+-", "±", spelt(text))
+    return re.sub(r"\+\s?/\s?-|\+-", "±", _respell(text))
 
 
 def _once(text: str) -> tuple[str, int]:
@@ -175,16 +152,8 @@ def _once(text: str) -> tuple[str, int]:
     return _REPEATED.sub(r"\1", text), repeats
 
 
-def repeats_of(raw: str) -> int:
-    """How often a conversion has written the number of a cell."""
-    return _once(normalized(plain(raw)))[1] if len(raw) <= MAX_TEXT else 1
-
-
-def quantity(printed: str) -> Quantity | None:
-    """A printed number, or None where it is none that a computer can hold."""
-    digits = printed.replace(",", "")
-    value = float(digits)
-    return Quantity(value=value, printed=digits) if math.isfinite(value) else None
+def count_repeats(raw: str) -> int:
+    return _once(_normalize(raw))[1] if len(raw) <= MAX_TEXT else 1
 
 
 class _Reader:
@@ -211,33 +180,26 @@ class _Reader:
         if tens:
             printed, position = f"{printed}e{int(tens[1] or tens[2])}", tens.end()
         if re.match(r"[\d.,]", self.text[position:]):
-            return self._misprint()
-        self.unit, self.value = start[1], quantity(printed)
+            comma = re.match(r"[-+]?\d+,\d+(?![\d,.])", self.text)
+            return "a comma: decimals or thousands?" if comma else "the digits are not one number"
+        self.unit, self.value = start[1], Quantity.read(printed)
         if self.value is None:
             return "the number is too large"
-        return self._rest(position)
-
-    def _misprint(self) -> str:
-        if re.match(r"[-+]?\d+,\d+(?![\d,.])", self.text):
-            return "a comma: decimals or thousands?"
-        return "the digits are not one number"
-
-    def _rest(self, position: int) -> str:
         while position < len(self.text):
             match = _AT.match(self.text, position)
             if match is None:
                 return f"'{self.text[position : position + 30]}' after the number is not known"
-            problem = self._part(match)
-            if problem:
+            if problem := self._read_part(match):
                 return problem
             position = match.end()
         return ""
 
-    def _part(self, match: re.Match[str]) -> str:
+    def _read_part(self, match: re.Match[str]) -> str:
         deviation = match["std"] or match["in_std"] or match["named_std"]
         unit = match["unit"] or match["unit_in"]
+        remark = match["interval"] or match["difference"] or match["marks"]
         if deviation:
-            return self._set_std(quantity(deviation))
+            return self._set_std(Quantity.read(deviation))
         if unit:
             if self.unit and self.unit != unit:
                 return f"it has two units, '{self.unit}' and '{unit}'"
@@ -245,12 +207,12 @@ class _Reader:
         elif match["count"]:
             self.count = int(match["count"])
         elif match["bracket"]:
-            return self._bracket(match["bracketed"] or match["lowered"], match["bracket"])
-        elif match["interval"] or match["difference"] or match["marks"]:
-            self.notes.append((match["interval"] or match["difference"] or match["marks"]).strip())
+            return self._read_bracket(match["bracketed"] or match["lowered"], match["bracket"])
+        elif remark:
+            self.notes.append(remark.strip())
         return ""
 
-    def _bracket(self, number: str, shown: str) -> str:
+    def _read_bracket(self, number: str, shown: str) -> str:
         """A number in parentheses. Signed, it is a difference, which is never looked at here."""
         if self.parentheses is None:
             self.undecided = f"'{shown}' after the number: a deviation or a count?"
@@ -261,17 +223,14 @@ class _Reader:
             self.count = int(number.replace(",", ""))
             return ""
         assert self.value is not None  # noqa: S101 (for the type checker)
-        if number.isdecimal() and self.value.decimals > 0:  # 3.41(69) counts in the last digits
-            return self._set_std(quantity(_shifted(number, self.value.decimals)))
-        return self._set_std(quantity(number))
+        decimals = self.value.decimals
+        if number.isdecimal() and decimals > 0:  # 3.41(69) counts in the last digits
+            padded = number.rjust(decimals + 1, "0")
+            number = f"{padded[:-decimals]}.{padded[-decimals:]}"
+        return self._set_std(Quantity.read(number))
 
     def _set_std(self, std: Quantity | None) -> str:
         if self.std is not None or std is None or std.value < 0:
             return "it has two deviations" if self.std is not None else "its deviation is not a number"
         self.std = std
         return ""
-
-
-def _shifted(digits: str, decimals: int) -> str:
-    padded = digits.rjust(decimals + 1, "0")
-    return f"{padded[:-decimals]}.{padded[-decimals:]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,84 +11,27 @@ from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import read_text
 from boosters_eval.programs.paper.documents.grid import Budget, Fault, RawBlock, RawHeading, RawParagraph, RawTable
 from boosters_eval.programs.paper.documents.html import read_html, read_html_title
-from boosters_eval.programs.paper.documents.latex import MAX_TEXT, plain, read_latex, read_latex_title
-from boosters_eval.programs.paper.documents.markdown import inline, read_markdown
+from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex, read_latex_title, strip_tex
+from boosters_eval.programs.paper.documents.markdown import read_inline, read_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from boosters_eval.programs.paper.documents.grid import RawBlock
-
-
 MAX_DOCUMENT = 8 * 2**20
-_READERS = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
-    **dict.fromkeys((".tex", ".latex", ".ltx"), read_latex),
-}
+MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
+_HTML = (".html", ".htm", ".xhtml")
+_LATEX = (".tex", ".latex", ".ltx")
 _BINARY = {b"%PDF": "a PDF", b"PK\x03\x04": "a Word or ZIP file", b"\xd0\xcf\x11\xe0": "a Word file"}
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """What was found in a document, and what could not be read."""
-
-    title: str
-    arxiv_id: str | None
-    tables: tuple[FoundTable, ...]
-    faults: tuple[Fault, ...]
-
-
-def read_document(path: Path) -> Document:
-    """Read Markdown, HTML or LaTeX, told by the suffix; any other text is taken for Markdown."""
-    _refuse(path)
-    text = read_text(path, limit=MAX_DOCUMENT).removeprefix("\ufeff")
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    budget = Budget()
-    reader = _READERS.get(path.suffix.lower(), read_markdown)
-    blocks = reader(text, budget)
-    tables = with_captions(blocks)
-    arxiv = dict.fromkeys(re.findall(r"arxiv(?:\.org/abs/|[:.\s]\s?)(\d{4}\.\d{4,5})", text[:20_000], re.IGNORECASE))
-    title = _title(path, text, blocks)
-    return Document(title, next(iter(arxiv)) if len(arxiv) == 1 else None, tuple(tables), tuple(budget.faults))
-
-
-def _refuse(path: Path) -> None:
-    """What is no text, or far too long, with what to do about it."""
-    if not path.is_file():
-        return  # told by whoever opens it
-    if path.stat().st_size > MAX_DOCUMENT:
-        raise FileFormatError(
-            f"{path} is larger than {MAX_DOCUMENT // 2**20} MB. Cut out the pages with the tables of results."
-        )
-    with path.open("rb") as file:
-        start = file.read(4)
-    for mark, kind in _BINARY.items():
-        if start == mark:
-            raise FileFormatError(f"{path} is {kind}. Convert it to Markdown, HTML or LaTeX first.")
-
-
-def _title(path: Path, text: str, blocks: list[RawBlock]) -> str:
-    suffix = path.suffix.lower()
-    title = read_html_title(text) if suffix in {".html", ".htm", ".xhtml"} else ""
-    title = title or (read_latex_title(text) if "\\title" in text else "")
-    first = next((block.text for block in blocks if isinstance(block, RawHeading) and block.level == 1), "")
-    return " ".join(plain(title or inline(first[:MAX_TEXT])[0]).split())[:300] or path.stem
-
 
 _NUMBER = r"(?:[A-Z]{1,2}[.\-]?)?\d{1,4}(?:\.\d{1,3})*[a-z]?|[IVXL]{1,6}|[A-Z]\d{0,3}"
 _START = rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b(?:\s*\(cont[a-z.']*\))?"
-_CAPTION = re.compile(
-    rf"{_START}\W{{0,4}}?(?P<mark>[:.|–—-]|$)\s*(?P<title>.*)",
-    re.IGNORECASE | re.DOTALL,
-)
+_CAPTION = re.compile(rf"{_START}\W{{0,4}}?(?:[:.|–—-]|$)", re.IGNORECASE | re.DOTALL)
 _NUMBERED = re.compile(rf"{_START}[\s:.|–—*-]*(?P<title>.*)", re.IGNORECASE | re.DOTALL)
 _BOLD = re.compile(rf"\s*(\*\*|__)\s*(?:table|tab\.)\s*(?:{_NUMBER})\s*[:.]?\s*(\*\*|__)", re.IGNORECASE)
 _ABOUT = re.compile(
     r"\W*(?:metrics?|notes?|notation|legend|results?|all|values?|numbers?|lower|higher|mean|std)\b", re.IGNORECASE
 )
-MAX_CAPTION = 4_000
-MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +44,62 @@ class FoundTable:
     table: RawTable
 
 
-def with_captions(blocks: Sequence[RawBlock]) -> list[FoundTable]:
+@dataclass(frozen=True, slots=True)
+class PaperDocument:
+    """What was found in a document, and what could not be read."""
+
+    title: str
+    arxiv_id: str | None
+    tables: tuple[FoundTable, ...]
+    faults: tuple[Fault, ...]
+
+
+def read_document(path: Path) -> PaperDocument:
+    """Read Markdown, HTML or LaTeX, told by the suffix; any other text is taken for Markdown."""
+    _refuse(path)
+    text = read_text(path, limit=MAX_DOCUMENT).removeprefix("\ufeff")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    budget, suffix = Budget(), path.suffix.lower()
+    read = read_html if suffix in _HTML else read_latex if suffix in _LATEX else read_markdown
+    blocks = read(text, budget)
+    arxiv = dict.fromkeys(re.findall(r"arxiv(?:\.org/abs/|[:.\s]\s?)(\d{4}\.\d{4,5})", text[:20_000], re.IGNORECASE))
+    title = read_html_title(text) if suffix in _HTML else ""
+    title = title or (read_latex_title(text) if "\\title" in text else "")
+    first = next((block.text for block in blocks if isinstance(block, RawHeading) and block.level == 1), "")
+    title = " ".join(strip_tex(title or read_inline(first[:MAX_TEXT])[0]).split())[:300] or path.stem
+    one = next(iter(arxiv)) if len(arxiv) == 1 else None
+    return PaperDocument(title, one, tuple(find_tables(blocks)), tuple(budget.faults))
+
+
+def _refuse(path: Path) -> None:
+    """What is no text, or far too long, with what to do about it."""
+    if not path.is_file():
+        return  # told by whoever opens it
+    if path.stat().st_size > MAX_DOCUMENT:
+        raise FileFormatError(
+            f"{path} is larger than {MAX_DOCUMENT // 2**20} MB. Cut out the pages with the tables of results."
+        )
+    with path.open("rb") as file:
+        kind = _BINARY.get(file.read(4))
+    if kind:
+        raise FileFormatError(f"{path} is {kind}. Convert it to Markdown, HTML or LaTeX first.")
+
+
+def find_tables(blocks: Sequence[RawBlock]) -> list[FoundTable]:
     """All tables, in the order of the document. A caption is before or after its table, and belongs to one only."""
-    owners = _owners(blocks)
+    captions = _find_captions(blocks)
     found: list[FoundTable] = []
+    seen: Counter[str] = Counter()
     for i, block in enumerate(blocks):
         if isinstance(block, RawTable):
-            found.append(_found(blocks, i, owners.get(i)))
-    return _unique(found)
+            table = _describe(blocks, i, block, captions.get(i))
+            seen[table.id] += 1  # parts of one table, and continued ones, are told apart
+            number = seen[table.id]
+            found.append(table if number == 1 else replace(table, id=f"{table.id}, part {number}"))
+    return found
 
 
-def _found(blocks: Sequence[RawBlock], i: int, caption: int | None) -> FoundTable:
-    table = blocks[i]
-    assert isinstance(table, RawTable)  # noqa: S101 (for the type checker)
+def _describe(blocks: Sequence[RawBlock], i: int, table: RawTable, caption: int | None) -> FoundTable:
     own = _NUMBERED.match(table.caption)
     if own or (table.caption and caption is None):
         number = own["number"] if own else table.number
@@ -123,9 +110,8 @@ def _found(blocks: Sequence[RawBlock], i: int, caption: int | None) -> FoundTabl
         match = _NUMBERED.match(text)
         assert match is not None  # noqa: S101 (for the type checker)
         title, description = _split(match["title"] or table.caption)
-        between = [
-            _text(each) for each in blocks[min(i, caption) + 1 : max(i, caption)] if isinstance(each, RawParagraph)
-        ]
+        inside = blocks[min(i, caption) + 1 : max(i, caption)]
+        between = [_text(each) for each in inside if isinstance(each, RawParagraph)]
         return FoundTable(f"Table {match['number']}", title, " ".join([description, *between]).strip(), table)
     heading = next((_text(each) for each in reversed(blocks[:i][-50:]) if isinstance(each, RawHeading)), "")
     around = [
@@ -136,7 +122,7 @@ def _found(blocks: Sequence[RawBlock], i: int, caption: int | None) -> FoundTabl
     return FoundTable(f"Table at line {table.line}", heading, " ".join(around), table)
 
 
-def _owners(blocks: Sequence[RawBlock]) -> dict[int, int]:
+def _find_captions(blocks: Sequence[RawBlock]) -> dict[int, int]:
     """By table, the block that is its caption.
 
     Where a caption stands between two tables, it goes the way that most captions of the document go.
@@ -144,8 +130,8 @@ def _owners(blocks: Sequence[RawBlock]) -> dict[int, int]:
     tables = [i for i, block in enumerate(blocks) if isinstance(block, RawTable)]
     near = sorted({j for i in tables for j in range(max(0, i - MAX_DISTANCE), min(len(blocks), i + 2))})
     captions = [i for i in near if _is_caption(blocks[i])]
-    before = {i: _table_after(blocks, i) for i in captions}  # the table that the caption would be before
-    after = {i: _table_before(blocks, i) for i in captions}
+    before = {i: _find_table_after(blocks, i) for i in captions}  # the table that the caption would be before
+    after = {i: i - 1 if i and isinstance(blocks[i - 1], RawTable) else None for i in captions}
     only_before = sum(before[i] is not None and after[i] is None for i in captions)
     only_after = sum(after[i] is not None and before[i] is None for i in captions)
     owners: dict[int, int] = {}
@@ -161,14 +147,14 @@ def _owners(blocks: Sequence[RawBlock]) -> dict[int, int]:
 
 
 def _is_caption(block: RawBlock) -> bool:
-    if isinstance(block, RawHeading):
-        return "tab" in block.text[:30].lower() and _NUMBERED.match(_text(block)) is not None
-    if not isinstance(block, RawParagraph) or "tab" not in block.text[:30].lower():
+    if isinstance(block, RawTable) or "tab" not in block.text[:30].lower():
         return False
+    if isinstance(block, RawHeading):
+        return _NUMBERED.match(_text(block)) is not None
     return _BOLD.match(block.text) is not None or _CAPTION.match(_text(block)) is not None
 
 
-def _table_after(blocks: Sequence[RawBlock], i: int) -> int | None:
+def _find_table_after(blocks: Sequence[RawBlock], i: int) -> int | None:
     """The next table, with at most one paragraph between; after a heading, the first one of its section."""
     limit = MAX_DISTANCE if isinstance(blocks[i], RawHeading) else 2
     for j in range(i + 1, min(len(blocks), i + 1 + limit)):
@@ -179,12 +165,8 @@ def _table_after(blocks: Sequence[RawBlock], i: int) -> int | None:
     return None
 
 
-def _table_before(blocks: Sequence[RawBlock], i: int) -> int | None:
-    return i - 1 if i and isinstance(blocks[i - 1], RawTable) else None
-
-
 def _text(block: RawBlock) -> str:
-    return "" if isinstance(block, RawTable) else " ".join(plain(inline(block.text[:MAX_CAPTION])[0]).split())
+    return "" if isinstance(block, RawTable) else " ".join(strip_tex(read_inline(block.text[:MAX_TEXT])[0]).split())
 
 
 def _split(caption: str) -> tuple[str, str]:
@@ -194,14 +176,3 @@ def _split(caption: str) -> tuple[str, str]:
     if match is None:
         return caption, ""
     return match[1].rstrip(".:; "), caption[match.end() :].strip()
-
-
-def _unique(tables: list[FoundTable]) -> list[FoundTable]:
-    """Parts of one table, and continued ones, are told apart."""
-    seen: dict[str, int] = {}
-    found = []
-    for table in tables:
-        seen[table.id] = seen.get(table.id, 0) + 1
-        number = seen[table.id]
-        found.append(table if number == 1 else replace(table, id=f"{table.id}, part {number}"))
-    return found

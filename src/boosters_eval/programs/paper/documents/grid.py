@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,22 +39,17 @@ class RawTable:
 
     @property
     def line(self) -> int:
-        """Where it begins."""
         return self.lines[0] if self.lines else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that was not read, and where it is."""
-
     line: int
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class RawHeading:
-    """A heading of a document."""
-
     text: str
     level: int
     line: int
@@ -62,8 +57,6 @@ class RawHeading:
 
 @dataclass(frozen=True, slots=True)
 class RawParagraph:
-    """A paragraph of a document."""
-
     text: str
     line: int
 
@@ -94,10 +87,16 @@ class Budget:
         return True
 
 
-def filled(
-    rows: Sequence[Sequence[RawCell]], lines: Sequence[int], budget: Budget
-) -> tuple[tuple[tuple[RawCell, ...], ...], tuple[int, ...]] | None:
-    """The rows with every span written out and all of one width, or None for a table beyond the limits."""
+def make_table(
+    rows: Sequence[Sequence[RawCell]],
+    lines: Sequence[int],
+    budget: Budget,
+    *,
+    headers: int | None,
+    caption: str = "",
+    faults: Sequence[Fault] = (),
+) -> RawTable | None:
+    """A table with every span written out and all rows of one width, or None for one beyond the limits."""
     line = lines[0] if lines else 0
     width = max((sum(cell.columns for cell in row) for row in rows), default=0)
     tall = max((cell.rows for row in rows for cell in row), default=1)
@@ -107,12 +106,13 @@ def filled(
         return None
     if not width or not budget.take(width * len(rows), line):
         return None
-    grid = _placed(rows)
+    grid = _spread_cells(rows)
     width = min(max(map(len, grid)), MAX_COLUMNS)
-    return tuple(tuple((row + [RawCell()] * width)[:width]) for row in grid), tuple(lines)
+    filled = tuple(tuple((row + [RawCell()] * width)[:width]) for row in grid)
+    return RawTable(filled, tuple(lines), headers, caption, faults=tuple(faults))
 
 
-def _placed(rows: Sequence[Sequence[RawCell]]) -> list[list[RawCell]]:
+def _spread_cells(rows: Sequence[Sequence[RawCell]]) -> list[list[RawCell]]:
     grid: list[list[RawCell]] = []
     reaching: dict[int, tuple[int, RawCell]] = {}  # by column: how many more rows, and what
     for row in rows:
@@ -128,7 +128,7 @@ def _placed(rows: Sequence[Sequence[RawCell]]) -> list[list[RawCell]]:
             if not given:
                 break
             cell = given.pop()
-            rest = RawCell(cell.text, cell.emphasis, cell.header, cell.columns, cell.rows, spread=True)
+            rest = replace(cell, spread=True)
             for offset in range(cell.columns):
                 if cell.rows > 1:
                     reaching[len(line)] = (cell.rows - 1, rest)

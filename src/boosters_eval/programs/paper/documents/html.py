@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boosters_eval.core.errors import MissingLibraryError
 from boosters_eval.programs.paper.documents.grid import (
@@ -17,12 +17,9 @@ from boosters_eval.programs.paper.documents.grid import (
     RawHeading,
     RawParagraph,
     RawTable,
-    filled,
+    make_table,
 )
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_ELEMENTS = 300_000
 NEAR = 25  # blocks before a table that may be about it
@@ -39,36 +36,35 @@ def read_html(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
 
     Only what stands near a table is read, and the first heading.
     """
-    root = _root(text)
+    root = _parse(text)
     if root is None:
         return []
-    elements = _elements(root, budget, line)
+    elements = _find_blocks(root, budget, line)
     tables = [i for i, element in enumerate(elements) if element.tag == "table"]
-    near = {j for i in tables for j in range(i - NEAR, i + 3)} | {
-        i for i, each in enumerate(elements[:1000]) if each.tag == "h1"
-    }
+    near = {j for i in tables for j in range(i - NEAR, i + 3)}
+    near |= {i for i, each in enumerate(elements[:1000]) if each.tag == "h1"}
     found: list[RawBlock] = []
     for i in sorted(near & set(range(len(elements)))):
         element = elements[i]
         here = line - 1 + (element.sourceline or 1)
         if element.tag == "table":
-            found += _tables(element, here, line, budget)
-        elif element.tag in _HEADINGS:
-            found.append(RawHeading(_text(element, budget)[0], _HEADINGS[element.tag], here))
-        else:
-            found.append(RawParagraph(_text(element, budget)[0], here))
+            table = _read_table(element, here, line, budget)
+            found += [table] if table else []
+            continue
+        text, _ = _read_text(element, budget)
+        level = _HEADINGS.get(element.tag)
+        found.append(RawHeading(text, level, here) if level else RawParagraph(text, here))
     return found
 
 
-def _elements(root: Any, budget: Budget, line: int) -> list[Any]:
+def _find_blocks(root: Any, budget: Budget, line: int) -> list[Any]:
     """The blocks of a page: headings, tables, and what holds text of its own outside of them."""
     found: list[Any] = []
     inside: set[Any] = set()
     for count, element in enumerate(root.iter("table", *_HEADINGS, *_TEXTS)):
         if count > MAX_ELEMENTS:
-            budget.faults.append(
-                Fault(line, f"more than {MAX_ELEMENTS} elements: the rest of the document is not read")
-            )
+            what = f"more than {MAX_ELEMENTS} elements: the rest of the document is not read"
+            budget.faults.append(Fault(line, what))
             break
         if element.tag == "table":
             if element not in inside:
@@ -80,15 +76,12 @@ def _elements(root: Any, budget: Budget, line: int) -> list[Any]:
 
 
 def read_html_title(text: str) -> str:
-    """The title of a page."""
     match = re.search(r"<title[^>]*>([^<]{1,400})</title", text[:100_000], re.IGNORECASE)
-    if match is None:
-        return ""
-    root = _root(f"<p>{match[1]}</p>")
+    root = _parse(f"<p>{match[1]}</p>") if match else None
     return " ".join(root.itertext()).strip() if root is not None else ""
 
 
-def _root(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         import lxml.html  # noqa: PLC0415 (an extra)
     except ImportError:
@@ -110,38 +103,34 @@ def _is_paragraph(element: Any) -> bool:
     return bool((element.text or "").strip()) and not any(child.tag in _TEXTS for child in element)
 
 
-def _tables(element: Any, here: int, line: int, budget: Budget) -> list[RawBlock]:
+def _read_table(element: Any, here: int, line: int, budget: Budget) -> RawTable | None:
     if "ltx_eq" in str(element.get("class")):  # a formula that a conversion laid out as a table
-        return []
+        return None
     if next(element.iterdescendants("table"), None) is not None:
         budget.faults.append(Fault(here, "a table that contains tables: only the inner ones are read"))
-        return []
+        return None
     rows: list[list[RawCell]] = []
     lines: list[int] = []
     headers = count = 0
     faults = []
     for row in element.iterdescendants("tr"):
-        cells = [_cell(cell, budget) for cell in row if cell.tag in {"td", "th"}]
+        cells = [_read_cell(cell, budget) for cell in row if cell.tag in {"td", "th"}]
         if not cells:
             continue
         count += len(cells)
         if len(rows) >= MAX_ROWS or count > MAX_CELLS:
             faults.append(Fault(here, f"more than {MAX_ROWS} rows or {MAX_CELLS} cells: the rest is not read"))
             break
-        top = headers == len(rows) and (row.getparent().tag == "thead" or all(cell.header for cell in cells))
-        headers += top
+        headers += headers == len(rows) and (row.getparent().tag == "thead" or all(cell.header for cell in cells))
         rows.append(cells)
         lines.append(line - 1 + (row.sourceline or 1))
-    grid = filled(rows, lines, budget)
-    if grid is None:
-        return []
     caption = next(element.iterdescendants("caption"), None)
-    text = _text(caption, budget)[0] if caption is not None else ""
-    return [RawTable(grid[0], grid[1], headers or None, text, faults=tuple(faults))]
+    text = _read_text(caption, budget)[0] if caption is not None else ""
+    return make_table(rows, lines, budget, headers=headers or None, caption=text, faults=faults)
 
 
-def _cell(element: Any, budget: Budget) -> RawCell:
-    text, strong = _text(element, budget)
+def _read_cell(element: Any, budget: Budget) -> RawCell:
+    text, strong = _read_text(element, budget)
     columns, rows = (_span(element.get(name)) for name in ("colspan", "rowspan"))
     return RawCell(text, strong, element.tag == "th", min(columns, MAX_COLUMNS + 1), min(rows, MAX_ROWS))
 
@@ -150,12 +139,14 @@ def _span(given: str | None) -> int:
     return int(given) if given and re.fullmatch(r"[1-9]\d{0,5}", given.strip()) else 1
 
 
-def _text(element: Any, budget: Budget) -> tuple[str, bool]:
+def _read_text(element: Any, budget: Budget) -> tuple[str, bool]:
     """The text with scripts marked, formulas as TeX where the page has it, and whether a part is emphasized."""
+    from lxml import etree  # noqa: PLC0415 (an extra)
+
     parts: list[str] = []
     strong = False
     skip = 0
-    for event, node in _events(element):
+    for event, node in etree.iterwalk(element, events=("start", "end"), tag="*"):
         budget.nodes -= 1
         if budget.nodes < 0 or len(parts) > MAX_PARTS:
             break
@@ -172,11 +163,8 @@ def _text(element: Any, budget: Budget) -> tuple[str, bool]:
         if skip or node.tag in _SILENT:
             skip += 1
             continue
-        strong = (
-            strong
-            or node.tag in _STRONG
-            or _STRONG_CLASS.search(f"{node.get('class')} {node.get('style')}") is not None
-        )
+        style = f"{node.get('class')} {node.get('style')}"
+        strong = strong or node.tag in _STRONG or _STRONG_CLASS.search(style) is not None
         tex = node.get("alttext") if node.tag == "math" else None
         if tex:
             parts.append(f"${tex}$")
@@ -185,11 +173,3 @@ def _text(element: Any, budget: Budget) -> tuple[str, bool]:
         parts.append({"sup": "^{", "sub": "_{", "br": " "}.get(node.tag, ""))
         parts.append(node.text or "")
     return " ".join("".join(parts)[: 4 * MAX_TEXT].split())[:MAX_TEXT], strong
-
-
-def _events(element: Any) -> Iterator[tuple[str, Any]]:
-    from lxml import etree  # noqa: PLC0415 (an extra)
-
-    for event, node in etree.iterwalk(element, events=("start", "end")):
-        if isinstance(node.tag, str):
-            yield event, node

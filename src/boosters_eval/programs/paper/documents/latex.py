@@ -21,7 +21,7 @@ from boosters_eval.programs.paper.documents.grid import (
     RawHeading,
     RawParagraph,
     RawTable,
-    filled,
+    make_table,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 MAX_TEXT = 4_000  # characters of one cell or caption; nothing printed on a page is longer
-PYLATEXENC = "pip install 'boosters-eval[paper]'"
 _STRONG = re.compile(r"\\(?:textbf|mathbf|boldsymbol|bm|bfseries|bf|underline|uline|emph|textit|mathit|best|second)\b")
 _WRAPPERS = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|sc|sl|md|up|normal)?|math(?:bf|it|rm|sf|tt|cal|bb|normal)|boldsymbol|bm|underline|uline"
@@ -55,23 +54,17 @@ _NAMED = re.compile(r"\\(" + "|".join(sorted(_SYMBOLS, key=len, reverse=True)) +
 _SCRIPTS = re.compile(r"\\text(super|sub)script\s*(?=\{)")
 _ESCAPED = re.compile(r"\\([%&#_$])")
 _THIN = re.compile(r"\\[,!;:>]|\\thinspace(?![A-Za-z])")
-_MACRO = re.compile(r"\\[A-Za-z]+|\\[^A-Za-z]")
-
-
-def has_tex(text: str) -> bool:
-    """Whether there is anything to convert."""
-    return "\\" in text or "$" in text or "^" in text or "{" in text
+_MACRO = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])\s*(?:\{[^{}\\]{0,40}\}|(?<=[\"'`^~=.])\s*\\?[A-Za-z])?")
 
 
 def is_strong(text: str) -> bool:
-    """Whether a part is emphasized."""
     return _STRONG.search(text) is not None
 
 
 @lru_cache(maxsize=20_000)
-def plain(text: str) -> str:
+def strip_tex(text: str) -> str:
     """The text that TeX would print. A macro that is not known stays as ⟨name⟩, so that no number can hide it."""
-    if not has_tex(text):
+    if not set(text) & set("\\$^{"):
         return text
     text = text[:MAX_TEXT].replace("~", " ").replace("\\\\", " ")
     text = _QUANTITY.sub(r"\1 \2", text)
@@ -81,23 +74,14 @@ def plain(text: str) -> str:
     if text.count("$") - text.count("\\$") != 1:  # a single one is a currency
         text = re.sub(r"(?<!\\)\$", "", text)
     text = _ESCAPED.sub(lambda match: "\ue000" if match[1] == "_" else match[1], text.replace("\\ ", " "))
-    if _MACRO.search(text):
-        text = _converted(text)
-    return _without_braces(text).replace("\ue000", "_").strip()
+    # What is left for the library: accents, letters, symbols. Without it they stay, and are no numbers.
+    # It would drop the braces of scripts and groups, which are handled here.
+    if "\\" in text and find_spec("pylatexenc") is not None:
+        text = _MACRO.sub(_convert, text)
+    return _drop_braces(text).replace("\ue000", "_").strip()
 
 
-def _converted(text: str) -> str:
-    """What is left for the library: accents, letters, symbols. Without it they stay, and are no numbers."""
-    if find_spec("pylatexenc") is None:
-        return text
-    # The library would drop the braces of scripts and groups, which are handled here.
-    return _MACRO_WITH_ARGUMENT.sub(_replacement, text)
-
-
-_MACRO_WITH_ARGUMENT = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])\s*(?:\{[^{}\\]{0,40}\}|(?<=[\"'`^~=.])\s*\\?[A-Za-z])?")
-
-
-def _replacement(match: re.Match[str]) -> str:
+def _convert(match: re.Match[str]) -> str:
     name = re.match(r"\\([A-Za-z]+|.)", match[0], re.DOTALL)
     assert name is not None  # noqa: S101 (for the type checker)
     if name[1] in "{}":
@@ -124,7 +108,7 @@ def _known() -> frozenset[str]:
     return frozenset(spec.macroname for spec in get_default_latex_context_db().iter_macro_specs())
 
 
-def _without_braces(text: str) -> str:
+def _drop_braces(text: str) -> str:
     """Groups print nothing of their own; those of scripts are kept, and a script without braces gets them."""
     if not set(text) & {"{", "}", "^", "_"}:
         return text
@@ -184,14 +168,12 @@ def read_latex(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
     """The headings, paragraphs and tables, in their order. Floats with a caption are numbered as LaTeX numbers them."""
     if find_spec("pylatexenc") is None:
         raise MissingLibraryError("Reading LaTeX tables needs pylatexenc: pip install 'boosters-eval[paper]'.")
-    text = _COMMENT.sub(r"\1", text)
-    return _Source(text, budget, line).blocks()
+    return _Source(_COMMENT.sub(r"\1", text), budget, line).blocks()
 
 
 def read_latex_title(text: str) -> str:
-    """The title of a paper."""
     match = re.search(r"\\title\s*(?:\[[^\]]*\])?\s*\{", text)
-    return " ".join(plain(text[match.end() : _closing(text, match.end() - 1)]).split()) if match else ""
+    return " ".join(strip_tex(text[match.end() : _find_closing(text, match.end() - 1)]).split()) if match else ""
 
 
 class _Source:
@@ -200,10 +182,10 @@ class _Source:
         self.budget = budget
         self.first = line
         self.newlines = [match.start() for match in re.finditer("\n", text)]
-        start = text.find("\\begin{document}")
-        self.start = start + len("\\begin{document}") if start >= 0 else 0
-        self.macros = _definitions(text)
-        self.numbered = "\\begin{document}" in text  # a fragment does not know its numbers
+        before, begin, _ = text.partition("\\begin{document}")
+        self.start = len(before + begin) if begin else 0
+        self.numbered = bool(begin)  # a fragment does not know its numbers
+        self.macros = _find_macros(text)
         self.count = 0
         self.expansions = 0
         self.caption = ""  # that of a longtable, which stands in its first row
@@ -220,58 +202,53 @@ class _Source:
         while match := _PART.search(self.text, position):
             position = match.end()
             if not is_open:
-                found += self._paragraph(last, match.start())
+                found += self._read_paragraph(last, match.start())
             if match["float"]:
                 is_open, pending, caption = True, [], ""
             elif match["end"]:
-                found += self._captioned(pending, caption)
+                found += self._add_caption(pending, caption)
                 is_open, pending, caption = False, [], ""
             elif match["tabular"]:
-                table, position = self._tabular(match)
+                table, position = self._read_tabular(match)
                 (pending if is_open else found).extend(table)
             elif match["caption"]:
-                end = _closing(self.text, match.end() - 1)
+                end = _find_closing(self.text, match.end() - 1)
                 caption, position = self.text[match.end() : end], end + 1
             elif match["section"]:
-                end = _closing(self.text, match.end() - 1)
+                end = _find_closing(self.text, match.end() - 1)
                 level = 2 + match["section"].count("sub")
-                found.append(
-                    RawHeading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start()))
-                )
+                title = self.text[match.end() : min(end, match.end() + 300)]
+                found.append(RawHeading(title, level, self.line(match.start())))
                 position = end + 1
             last = position
         if not is_open:
-            found += self._paragraph(last, len(self.text))
-        return [*found, *self._captioned(pending, caption)]
+            found += self._read_paragraph(last, len(self.text))
+        return [*found, *self._add_caption(pending, caption)]
 
-    def _paragraph(self, start: int, end: int) -> Iterator[RawBlock]:
+    def _read_paragraph(self, start: int, end: int) -> Iterator[RawBlock]:
         if self.text[start : min(end, start + 200)].strip():
             yield RawParagraph(self.text[start : min(end, start + MAX_TEXT)].strip(), self.line(start))
 
-    def _captioned(self, tables: list[RawTable], caption: str) -> Iterator[RawTable]:
+    def _add_caption(self, tables: list[RawTable], caption: str) -> list[RawTable]:
         """The tables of a float share its caption and its number."""
-        text = " ".join(plain(self.expanded(caption[:MAX_TEXT])).split())
-        if caption:
-            self.count += 1
-        for table in tables:
-            yield replace(
-                table, caption=table.caption or text, number=str(self.count) if self.numbered and caption else ""
-            )
+        text = " ".join(strip_tex(self._expand(caption[:MAX_TEXT])).split())
+        self.count += bool(caption)
+        number = str(self.count) if self.numbered and caption else ""
+        return [replace(table, caption=table.caption or text, number=number) for table in tables]
 
-    def _tabular(self, match: re.Match[str]) -> tuple[list[RawTable], int]:
+    def _read_tabular(self, match: re.Match[str]) -> tuple[list[RawTable], int]:
         name = match["tabular"]
-        start = _after_arguments(
-            self.text, match.end(), 2 if name in {"tabular*", "tabularx", "tabulary", "NiceTabular*"} else 1
-        )
-        rows, lines, headers, end = self._rows(start)
+        has_width = name in {"tabular*", "tabularx", "tabulary", "NiceTabular*"}
+        start = _skip_arguments(self.text, match.end(), 2 if has_width else 1)
+        rows, lines, headers, end = self._read_rows(start)
         if name == "array":  # a formula, not a table
             return [], end
-        grid = filled(rows, lines, self.budget)
+        table = make_table(rows, lines, self.budget, headers=headers)
         caption, self.caption = self.caption, ""
-        table = [RawTable(*grid, headers)] if grid else []
-        return list(self._captioned(table, caption)) if caption else table, end
+        found = [table] if table else []
+        return self._add_caption(found, caption) if caption else found, end
 
-    def _rows(self, start: int) -> tuple[list[list[RawCell]], list[int], int | None, int]:
+    def _read_rows(self, start: int) -> tuple[list[list[RawCell]], list[int], int | None, int]:
         r"""Cells are parted by & and rows by \\, where no group or environment is open."""
         rows: list[list[RawCell]] = [[]]
         lines = [self.line(start)]
@@ -294,68 +271,62 @@ class _Source:
                 lines[-1] = self.line(cell + len(source) - len(_RULES.sub("", source, count=1)))
                 if headers is None and len(rows) > 1 and _BREAK.search(source):
                     headers = len(rows) - 1
-            rows[-1].append(self._cell(source))
+            rows[-1].append(self._read_cell(source))
             cell = token.end()
             if is_row:
                 rows.append([])
                 lines.append(self.line(cell))
             if len(rows) > MAX_ROWS or len(rows[-1]) > MAX_COLUMNS:
-                self.budget.faults.append(
-                    Fault(lines[0], f"more than {MAX_ROWS} rows or {MAX_COLUMNS} columns: the rest is not read")
-                )
-                return [], lines, headers, len(self.text)
+                return self._give_up(lines, f"more than {MAX_ROWS} rows or {MAX_COLUMNS} columns: the rest is not read")
         else:
-            self.budget.faults.append(
-                Fault(lines[0], "a table that does not end: nothing behind its beginning is read")
-            )
-            return [], lines, headers, len(self.text)
-        last = self._cell(self.text[cell : token.start()])
+            return self._give_up(lines, "a table that does not end: nothing behind its beginning is read")
+        last = self._read_cell(self.text[cell : token.start()])
         if rows[-1] or last.text:
             rows[-1].append(last)
         kept = [(row, line) for row, line in zip(rows, lines, strict=True) if any(each.text for each in row)]
         dropped = sum(not any(each.text for each in row) for row in rows[:headers]) if headers else 0
-        return (
-            _reaching_down([row for row, _ in kept]),
-            [line for _, line in kept],
-            (headers - dropped or None) if headers else None,
-            end,
-        )
+        spanned = _repeat_below([row for row, _ in kept])
+        return spanned, [line for _, line in kept], (headers - dropped or None) if headers else None, end
 
-    def _cell(self, source: str) -> RawCell:
+    def _give_up(self, lines: list[int], why: str) -> tuple[list[list[RawCell]], list[int], None, int]:
+        self.budget.faults.append(Fault(lines[0], why))
+        return [], lines, None, len(self.text)
+
+    def _read_cell(self, source: str) -> RawCell:
         text = source[: 2 * MAX_TEXT]
         caption = re.search(r"\\caption\*?(?:\[[^\]]*\])?\s*\{", text)
         if caption:
-            end = _closing(text, caption.end() - 1)
+            end = _find_closing(text, caption.end() - 1)
             self.caption, text = text[caption.end() : end], text[: caption.start()] + text[end + 1 :]
-        text = _LABEL.sub("", _INNER.sub("", _RULE.sub("", self.expanded(text)))).strip()
+        text = _LABEL.sub("", _INNER.sub("", _RULE.sub("", self._expand(text)))).strip()
         columns, rows = 1, 1
         for _ in range(2):  # one may be inside the other
             match = re.match(r"\\(multicolumn|multirow)\s*(?:\[[^\]]*\])?\s*\{\s*(-?\d{1,6}|[^}]*)\s*\}", text)
             if match is None:
                 break
-            number = abs(int(match[2])) if re.fullmatch(r"-?\d+", match[2]) else 1
-            columns, rows = (
-                (number, rows) if match[1] == "multicolumn" else (columns, 1 if match[2].startswith("-") else number)
-            )
-            opening = _after_arguments(text, match.end(), 1)
-            closing = _closing(text, opening)
+            number = int(match[2]) if re.fullmatch(r"-?\d+", match[2]) else 1
+            if match[1] == "multicolumn":
+                columns = abs(number)
+            else:
+                rows = number  # a negative one reaches up, over cells that are read already
+            opening = _skip_arguments(text, match.end(), 1)
+            closing = _find_closing(text, opening)
             text = (text[opening + 1 : closing] + text[closing + 1 :]).strip()
-        return RawCell(
-            text, is_strong(text), columns=min(max(columns, 1), MAX_COLUMNS + 1), rows=min(max(rows, 1), MAX_ROWS)
-        )
+        columns, rows = min(max(columns, 1), MAX_COLUMNS + 1), min(max(rows, 1), MAX_ROWS)
+        return RawCell(text, is_strong(text), columns=columns, rows=rows)
 
-    def expanded(self, text: str) -> str:
+    def _expand(self, text: str) -> str:
         """The text with the document's own macros replaced, a few levels deep and never very long."""
         if not self.macros or "\\" not in text:
             return text
         for _ in range(5):
-            expanded = self._once(text)
+            expanded = self._expand_once(text)
             if expanded == text or len(expanded) > MAX_TEXT or self.expansions > MAX_EXPANSIONS:
                 break
             text = expanded
         return text
 
-    def _once(self, text: str) -> str:
+    def _expand_once(self, text: str) -> str:
         parts: list[str] = []
         position = 0
         for match in re.finditer(r"\\([A-Za-z]+)", text):
@@ -369,7 +340,7 @@ class _Source:
                 opening = position + len(text[position:]) - len(text[position:].lstrip())
                 if text[opening : opening + 1] != "{":
                     return text
-                closing = _closing(text, opening)
+                closing = _find_closing(text, opening)
                 body = body.replace(f"#{number}", text[opening + 1 : closing])
                 position = closing + 1
                 if len(body) > MAX_TEXT:
@@ -378,7 +349,7 @@ class _Source:
         return "".join([*parts, text[position:]])
 
 
-def _reaching_down(rows: list[list[RawCell]]) -> list[list[RawCell]]:
+def _repeat_below(rows: list[list[RawCell]]) -> list[list[RawCell]]:
     r"""LaTeX leaves the cells below a \multirow empty; they say the same as it."""
     above: dict[int, tuple[int, RawCell]] = {}  # by column: for how many more rows, and what
     found = []
@@ -398,11 +369,11 @@ def _reaching_down(rows: list[list[RawCell]]) -> list[list[RawCell]]:
     return found
 
 
-def _definitions(text: str) -> Macros:
+def _find_macros(text: str) -> Macros:
     """The macros that a document defines with a fixed number of arguments."""
     found: Macros = {}
     for match in itertools.islice(_DEFINITION.finditer(text), MAX_MACROS):
-        closing = _closing(text, match.end(), MAX_BODY)
+        closing = _find_closing(text, match.end(), MAX_BODY)
         name = match[1] or match[3]
         count = int(match[2] or 0) if match[1] else len(match[4] or "") // 2
         if closing - match.end() < MAX_BODY:
@@ -410,7 +381,7 @@ def _definitions(text: str) -> Macros:
     return found
 
 
-def _closing(text: str, opening: int, limit: int = 4 * MAX_TEXT) -> int:
+def _find_closing(text: str, opening: int, limit: int = 4 * MAX_TEXT) -> int:
     """The position of the brace that closes the group; where none does, the end of what is looked at."""
     depth = 0
     for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opening, min(len(text), opening + limit)):
@@ -420,12 +391,12 @@ def _closing(text: str, opening: int, limit: int = 4 * MAX_TEXT) -> int:
     return min(len(text), opening + limit)
 
 
-def _after_arguments(text: str, position: int, count: int) -> int:
+def _skip_arguments(text: str, position: int, count: int) -> int:
     """Behind this many arguments in braces, and optional ones before and between them."""
     for _ in range(count):
         match = _SPECIFIED.match(text, position)
         position = match.end() if match else position
         if text[position : position + 1] == "{":
-            position = _closing(text, position) + 1
+            position = _find_closing(text, position) + 1
     match = _SPECIFIED.match(text, position)
     return match.end() if match else position

@@ -16,7 +16,7 @@ from boosters_eval.programs.paper.documents.grid import (
     RawHeading,
     RawParagraph,
     RawTable,
-    filled,
+    make_table,
 )
 from boosters_eval.programs.paper.documents.html import read_html
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex
@@ -39,42 +39,34 @@ _FOREIGN = re.compile(
 
 
 def read_markdown(text: str, budget: Budget) -> list[RawBlock]:
-    """The headings, paragraphs and tables, in their order."""
-    lines = text.count("\n")
-    if lines > MAX_LINES or (text.count("|") > MAX_PIPES and _in_tables(text) > MAX_PIPES):
+    pipes = sum(n for line in text.split("\n") if (n := line.count("|")) <= MAX_COLUMNS)
+    if text.count("\n") > MAX_LINES or pipes > MAX_PIPES:
         raise FileFormatError(
             f"The document has more than {MAX_LINES} lines or {MAX_PIPES} table cells. Cut out the tables of results."
         )
-    text, foreign = _cut(text, budget)
-    text = _without_wide_lines(text, budget)
-    blocks = sorted([*_blocks(text, budget), *foreign], key=lambda block: block.line)
-    return list(blocks)
+    text, foreign = _cut_foreign(text, budget)
+    text = _drop_wide_lines(text, budget)
+    return sorted([*_read_blocks(text, budget), *foreign], key=lambda block: block.line)
 
 
-def _in_tables(text: str) -> int:
-    return sum(n for line in text.split("\n") if (n := line.count("|")) <= MAX_COLUMNS)
-
-
-def _cut(text: str, budget: Budget) -> tuple[str, list[RawBlock]]:
+def _cut_foreign(text: str, budget: Budget) -> tuple[str, list[RawBlock]]:
     """The text with its HTML and LaTeX tables replaced by empty lines, and what is in them."""
     kept: list[str] = []
     found: list[RawBlock] = []
     position = counted = 0
     line = 1
     while match := _FOREIGN.search(text, position):
-        end = _end(text, match)
+        end = _find_end(text, match)
         line, counted = line + text.count("\n", counted, match.start()), match.start()
         part = text[match.start() : end]
-        kept.append(text[position : match.start()])
-        kept.append("\n" * part.count("\n"))
+        kept += [text[position : match.start()], "\n" * part.count("\n")]
         if not match["fence"] and budget.tables >= 0:
             found += read_html(part, budget, line) if match["html"] else read_latex(part, budget, line)
         position = end
-    kept.append(text[position:])
-    return "".join(kept), found
+    return "".join([*kept, text[position:]]), found
 
 
-def _end(text: str, match: re.Match[str]) -> int:
+def _find_end(text: str, match: re.Match[str]) -> int:
     """Where a foreign part ends; an unclosed one ends with the document."""
     if match["fence"]:
         mark = match["fence"].strip()
@@ -92,17 +84,14 @@ def _end(text: str, match: re.Match[str]) -> int:
     return len(text)
 
 
-def _without_wide_lines(text: str, budget: Budget) -> str:
+def _drop_wide_lines(text: str, budget: Budget) -> str:
     """A line of a million pipes is named and left out, before it becomes a million objects."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         pipes = line.count("|") if len(line) > MAX_COLUMNS else 0
         if pipes > MAX_COLUMNS or (pipes and len(line) > MAX_LINE):
-            size = (
-                f"{pipes} columns: at most {MAX_COLUMNS}"
-                if pipes > MAX_COLUMNS
-                else f"{len(line)} characters: at most {MAX_LINE}"
-            )
+            wide = pipes > MAX_COLUMNS
+            size = f"{pipes} columns: at most {MAX_COLUMNS}" if wide else f"{len(line)} characters: at most {MAX_LINE}"
             budget.faults.append(Fault(number + 1, f"a line of {size} are read"))
             lines[number] = ""
     return "\n".join(lines)
@@ -122,14 +111,13 @@ def _parser() -> MarkdownIt:
     return parser.disable(["code", "reference", "list", "blockquote"])
 
 
-def _blocks(text: str, budget: Budget) -> list[RawBlock]:
+def _read_blocks(text: str, budget: Budget) -> list[RawBlock]:
     """The blocks alone: what is inside paragraphs is looked at only where it could be a caption."""
     parser = _parser()
-    found: list[RawBlock] = []
-    tokens: list[Token] = []
     from markdown_it.rules_block import StateBlock  # noqa: PLC0415 (an extra)
 
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    found: list[RawBlock] = []
+    tokens: list[Token] = []
     state = StateBlock(text, parser, {}, tokens)
     parser.block.tokenize(state, state.line, state.lineMax)
     lines = text.split("\n")
@@ -139,7 +127,7 @@ def _blocks(text: str, budget: Budget) -> list[RawBlock]:
         line = (token.map or [0])[0] + 1
         if token.type == "table_open":
             end = next(j for j in range(i, len(tokens)) if tokens[j].type == "table_close")
-            table = _table(tokens[i:end], lines, budget)
+            table = _read_table(tokens[i:end], lines, budget)
             found += [table] if table else []
             i = end
         elif token.type == "heading_open":
@@ -150,7 +138,7 @@ def _blocks(text: str, budget: Budget) -> list[RawBlock]:
     return found
 
 
-def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | None:
+def _read_table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | None:
     from markdown_it.rules_block.table import escapedSplit  # noqa: PLC0415 (an extra)
 
     rows: list[list[RawCell]] = []
@@ -161,7 +149,7 @@ def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | 
             rows.append([])
             numbers.append((token.map or [0])[0] + 1)
         elif token.type == "inline":
-            text, emphasis = inline(token.content[:MAX_TEXT])
+            text, emphasis = read_inline(token.content[:MAX_TEXT])
             rows[-1].append(RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
         elif token.type == "tr_close":
             row = lines[numbers[-1] - 1].strip()
@@ -169,22 +157,21 @@ def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | 
                 cells = escapedSplit(row.removeprefix("|").removesuffix("|"))[len(rows[0]) :]
                 lost = ", ".join(cell.strip() for cell in cells if cell.strip())
                 faults += [Fault(numbers[-1], f"more cells than columns: {lost[:80]}")] if lost else []
-    grid = filled(rows, numbers, budget)
-    return RawTable(grid[0], grid[1], 1, faults=tuple(faults)) if grid else None
+    return make_table(rows, numbers, budget, headers=1, faults=faults)
 
 
-def inline(content: str) -> tuple[str, bool]:
+def read_inline(content: str) -> tuple[str, bool]:
     """A cell or a caption without Markdown's marks, and whether it is emphasized. Formulas stay as they are."""
     content = content.strip()
     if not _MARKUP.search(content):
         return content, False
     formulas = _MATH.findall(content)
     places = iter(range(len(formulas)))
-    text, strong = _inline(_MATH.sub(lambda _: f"\ue001{next(places)}\ue002", content))
+    text, strong = _strip_marks(_MATH.sub(lambda _: f"\ue001{next(places)}\ue002", content))
     return re.sub("\ue001(\\d+)\ue002", lambda match: formulas[int(match[1])], text), strong
 
 
-def _inline(content: str) -> tuple[str, bool]:
+def _strip_marks(content: str) -> tuple[str, bool]:
     parts: list[str] = []
     strong = False
     for token in _parser().parseInline(content[:MAX_TEXT])[0].children or []:

@@ -62,7 +62,6 @@ class LanguageModel:
         return found
 
     def count(self, text: str) -> int:
-        """How many tokens the model is given for a prompt."""
         return len(self.tokenizer(text, verbose=False)["input_ids"])
 
     def nats(self, windows: Iterable[TokenWindow], batch_size: int) -> float:
