@@ -5,8 +5,7 @@ import re
 from markdown_it import MarkdownIt
 
 from boosters_eval.programs.paper.comparison import read_comparison
-from boosters_eval.programs.paper.document import document_of, render_html, render_markdown
-from boosters_eval.programs.paper.judge import compare_results, to_json, to_yaml
+from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
 
 
@@ -15,16 +14,17 @@ def sections(text, level):
 
 
 def test_the_report_is_as_the_golden_files_say(comparison, golden):
-    golden("paper-validation.md", render_markdown(comparison))
-    golden("paper-validation.yaml", to_yaml(comparison))
-    page = re.sub(r"(?s)<(style|script)>.*?</\1>", "", render_html(comparison))
+    golden("paper-validation.md", comparison.to_markdown())
+    golden("paper-validation.yaml", comparison.to_yaml())
+    page = re.sub(r"(?s)<(style|script)>.*?</\1>", "", comparison.to_html())
     golden("paper-validation.html", re.sub(r"sha256-[^']*", "sha256", page))
 
 
 def test_the_markdown_has_the_parts_of_the_specification_in_its_order(comparison):
-    text = render_markdown(comparison)
+    text = comparison.to_markdown()
     assert sections(text, 1) == ["Benchmark Validation Report"]
     assert [title.partition(":")[0] for title in sections(text, 2)] == [
+        "Answer",
         "Summary",
         "Table 4",
         "Table 5",
@@ -41,44 +41,44 @@ def test_the_markdown_has_the_parts_of_the_specification_in_its_order(comparison
 
 
 def test_the_marks_of_the_specification_stand_beside_each_row(comparison):
-    text = render_markdown(comparison)
+    text = comparison.to_markdown()
     for shown in ("✓ Match", "~ Close", "⚠ Deviation", "✗ Significant", "▲ Better, outside tolerance", "? Missing"):
         assert f"| {shown} " in text
 
 
 def test_a_label_never_hides_that_a_value_is_outside_tolerance():
     spec = paper([paper_table({"rmse": "1.000"}, tolerance={"rmse": 0.001})])
-    text = render_markdown(compare_results(spec, paper_results(measured({"rmse": (1.005,)}))))
+    text = compare_results(spec, paper_results(measured({"rmse": (1.005,)}))).to_markdown()
     assert "| ✓ Match, outside tolerance |" in text
     assert "**Overall:** ✗ Not Reproduced" in text
 
 
 def test_the_report_of_the_same_comparison_is_the_same_bytes(comparison, tmp_path):
-    for name, render in (("c.yaml", to_yaml), ("c.json", to_json)):
+    for name, text in (("c.yaml", comparison.to_yaml()), ("c.json", comparison.to_json())):
         path = tmp_path / name
-        path.write_text(render(comparison))
+        path.write_text(text)
         again = read_comparison(path)
-        assert render_markdown(again) == render_markdown(comparison)
-        assert render_html(again) == render_html(comparison)
-    assert "**Date:** 2025-01-02" in render_markdown(comparison)  # of the run, not of today
+        assert again.to_markdown() == comparison.to_markdown()
+        assert again.to_html() == comparison.to_html()
+    assert "**Date:** 2025-01-02" in comparison.to_markdown()  # of the run, not of today
 
 
 def test_the_spread_of_the_paper_is_explained_where_it_matters(comparison):
-    text = render_markdown(comparison)
+    text = comparison.to_markdown()
     assert "The paper's standard deviation is over seeds only, not over splits of the data" in text
     assert "What was not the same: hardware: NVIDIA V100 in the paper, Some CPU, 4 cores here" in text
 
 
 def test_markup_in_names_stays_text(comparison):
-    html = MarkdownIt("commonmark").enable("table").render(render_markdown(comparison))
+    html = MarkdownIt("commonmark").enable("table").render(comparison.to_markdown())
     assert "<b>" not in html
     assert "<em>" not in html
     assert "Revisiting &lt;b&gt;Models&lt;/b&gt;" in html
-    assert "<b>" not in render_html(comparison)
+    assert "<b>" not in comparison.to_html()
 
 
 def test_a_group_of_values_shares_an_axis_with_its_tolerance_band(comparison):
-    tables = document_of(comparison).tables
+    tables = comparison.document().tables()
     assert [table.name for table in tables] == [
         "Adult: Accuracy",
         "California: RMSE",
@@ -88,7 +88,7 @@ def test_a_group_of_values_shares_an_axis_with_its_tolerance_band(comparison):
     paper_cell, our_cell = tables[1].rows[1].cells[:2]
     assert (paper_cell.low, paper_cell.high) == (0.4214, 0.4386)
     assert (paper_cell.std, our_cell.n) == (0.0007, 3)
-    assert render_html(comparison).count('<rect class="band"') == sum(
+    assert comparison.to_html().count('<rect class="band"') == sum(
         row.cells[0].mean is not None for table in tables for row in table.rows
     )
 
@@ -96,5 +96,5 @@ def test_a_group_of_values_shares_an_axis_with_its_tolerance_band(comparison):
 def test_a_comparison_of_nothing_can_be_shown():
     spec = paper([paper_table()], reproduction_targets={})
     found = compare_results(spec, paper_results())
-    assert "There is no primary target to compare." in render_markdown(found)
-    assert "There is nothing to compare." in render_html(found)
+    assert "There is no primary target to compare." in found.to_markdown()
+    assert "There is nothing to compare." in found.to_html()

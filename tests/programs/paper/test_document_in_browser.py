@@ -2,13 +2,11 @@
 
 import pytest
 
-from boosters_eval.programs.paper.document import render_html
-
 
 @pytest.fixture
 def visit(open_page, comparison, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(render_html(comparison), encoding="utf-8")
+    path.write_text(comparison.to_html(), encoding="utf-8")
     return lambda **options: open_page(path, **options)
 
 
@@ -16,7 +14,8 @@ def test_the_page_opens_offline_and_names_stay_text(visit):
     seen = visit()
     assert len(seen.requests) == 1
     assert (seen.complaints, seen.dialogs) == ([], [])
-    assert seen.page.locator("h1").inner_text() == "Not Reproduced: Revisiting <b>Models</b> (arXiv:2106.11959)"
+    assert seen.page.locator("header .lead").inner_text().startswith("Revisiting <b>Models</b> (arXiv:2106.11959). Run")
+    assert seen.page.locator("#summary .headline").inner_text().startswith("✗ Not Reproduced (low confidence): 2 of 4")
     assert seen.page.locator("main b").count() == 0
     assert seen.page.locator("figure text.name").first.text_content() == "Default <hyperparameters> / XGBoost"
 

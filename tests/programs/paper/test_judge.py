@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.paper.comparison import read_comparison, read_results
-from boosters_eval.programs.paper.judge import compare_results, to_json, to_yaml
+from boosters_eval.programs.paper.comparison import PaperComparison, read_comparison, read_results
+from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
 
 
@@ -239,7 +239,7 @@ def test_a_difference_names_the_rows_that_it_concerns():
     assert found["number of seeds", "3", "1"] == ("Table 4: CatBoost, Adult",)
 
 
-@pytest.mark.parametrize("render", [to_yaml, to_json])
+@pytest.mark.parametrize("render", [PaperComparison.to_yaml, PaperComparison.to_json])
 def test_a_comparison_is_read_back_as_it_was_written(tmp_path, render):
     names = {"paper": "1e5", "source": "no: - #x\n\u202e\U000e0001", "arxiv_id": "2501.00663"}
     found = compare_results(paper(**names), paper_results(paper="1e5"), files=("a\\b",))

@@ -14,16 +14,18 @@ from pydantic import Field, model_validator
 
 from boosters_eval.core.errors import ConfigError, ExitCode, FileFormatError
 from boosters_eval.core.files import FORMAT, Format, check_format, load_json, read_text
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
-from boosters_eval.programs.paper.source import parse_yaml
+from boosters_eval.core.text import clean_lines
+from boosters_eval.programs.paper.source import dump_yaml, parse_yaml
 from boosters_eval.programs.paper.specification import Quantity, StdOver, target_name
 from boosters_eval.programs.paper.tolerances import MetricKind
+from boosters_eval.reports.findings import Reported, ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boosters_eval.core.findings import Screen
+    from boosters_eval.reports.document import Document
 
 
 _AnyModel = TypeVar("_AnyModel", bound=Model)
@@ -66,7 +68,7 @@ class Measured(Model):
         return "; ".join(shown)
 
 
-class PaperResults(Findings, Model):
+class PaperResults(ReportedFindings, Model):
     """The content of `results.json`."""
 
     schema_version: Format = FORMAT
@@ -85,16 +87,22 @@ class PaperResults(Findings, Model):
         good = all(found.status == "ok" for found in self.targets)
         return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
-    def to_json(self) -> str:
-        return self.model_dump_json(indent=1) + "\n"
+    def document(self) -> Document:
+        """What was measured, target by target."""
+        from boosters_eval.programs.paper.document import lay_out_results  # noqa: PLC0415 (it reads this)
+
+        return lay_out_results(self)
+
+    def to_model(self) -> Model:
+        """The file."""
+        return self
 
     def show(self, screen: Screen) -> None:
+        """A line per target."""
+        from boosters_eval.programs.paper.document import show_plainly  # noqa: PLC0415 (it reads this)
+
         if not screen.quiet:
-            rows = [
-                (found.table, found.row, found.dataset, found.status.replace("_", " "), found.summary() or "-")
-                for found in self.targets
-            ]
-            screen.rows(("table", "row", "data set", "status", "measured"), rows, keys=3)
+            show_plainly(self.document(), screen)
 
     def conclude(self, screen: Screen) -> None:
         """What did not run and what it warned of is told, even if quiet."""
@@ -307,7 +315,7 @@ class TargetComparison(Model):
         return tuple(metric.status for metric in self.metrics) or ("missing",)
 
 
-class PaperComparison(Model):
+class PaperComparison(Reported, Model):
     """The content of `comparison.yaml`."""
 
     schema_version: Format = FORMAT
@@ -337,6 +345,24 @@ class PaperComparison(Model):
     def of(cls, targets: tuple[TargetComparison, ...], *, only: tuple[str, ...] = (), **given: Any) -> Self:
         """The comparison with its verdict."""
         return cls(targets=targets, only=only, **given, **_conclude(targets, only))
+
+    def document(self) -> Document:
+        """The report."""
+        from boosters_eval.programs.paper.document import lay_out_comparison  # noqa: PLC0415 (it reads this)
+
+        return lay_out_comparison(self)
+
+    def to_model(self) -> Model:
+        """The file."""
+        return self
+
+    def to_markdown(self) -> str:
+        """The report as Markdown, in which nothing is invisible: its names come from outside."""
+        return clean_lines(super().to_markdown()) + "\n"
+
+    def to_yaml(self) -> str:
+        """The file, for people."""
+        return dump_yaml(self.model_dump(mode="json"))
 
     @property
     def primary_counts(self) -> PrimaryCounts:

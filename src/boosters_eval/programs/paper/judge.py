@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval import metrics
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.core.findings import Findings
-from boosters_eval.core.text import escape_json
 from boosters_eval.programs.paper.comparison import (
     ConditionDifference,
     Measured,
@@ -26,23 +24,18 @@ from boosters_eval.programs.paper.comparison import (
     read_results,
 )
 from boosters_eval.programs.paper.document import (
-    CONFIDENCE,
-    OVERALL,
-    difference_text,
-    document_of,
-    metric_label,
-    our_text,
-    overall,
-    paper_text,
-    reasons,
-    render_html,
-    render_markdown,
-    row_name,
-    status_text,
-    tolerance_text,
-    unexplained,
+    conclude,
+    explain_deviation,
+    label_metric,
+    list_deviations,
+    name_row,
+    show_difference,
+    show_our_value,
+    show_paper_value,
+    show_status,
+    show_tolerance,
 )
-from boosters_eval.programs.paper.source import dump_yaml
+from boosters_eval.programs.paper.request import FORMATS
 from boosters_eval.programs.paper.specification import digest_specification, read_specification
 from boosters_eval.programs.paper.targets import find_targets, is_selected
 from boosters_eval.programs.paper.tolerances import (
@@ -55,7 +48,7 @@ from boosters_eval.programs.paper.tolerances import (
     find_tolerance,
     is_share,
 )
-from boosters_eval.reports.latex import render_latex
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.numbers import mean_and_std, number
 from boosters_eval.runners import RUNNERS
 
@@ -67,6 +60,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.request import ComparePaperRequest, ReportPaperRequest
     from boosters_eval.programs.paper.specification import PaperDataset, PaperResult, PaperSpecification, PaperTable
     from boosters_eval.programs.paper.targets import PaperTarget
+    from boosters_eval.reports.document import Document
 
 _FEWEST_DECIMALS = 2  # of a fraction: whole percents
 _NOT_STATED = "not stated"
@@ -281,7 +275,7 @@ def _explain(found: MetricComparison) -> str | None:
         parts.append("Equal to all digits that the paper prints.")
     if not found.within_tolerance:
         side = {True: "better", False: "worse", None: "different"}[found.better]
-        parts.append(f"Ours is {side}: {difference_text(found)} is outside the tolerance of {tolerance_text(found)}.")
+        parts.append(f"Ours is {side}: {show_difference(found)} is outside the tolerance of {show_tolerance(found)}.")
     if found.z_score is not None:
         spread = number(combine_stds(found.paper_std, found.our_std) or math.nan, 2)
         theirs = _describe_std("the paper", found.paper_std, found.paper_std_over)
@@ -401,23 +395,6 @@ def _normalize(text: str) -> str:
     return re.sub(r"[\W_]+", " ", text.lower()).strip()
 
 
-def _latex(comparison: PaperComparison) -> str:
-    return render_latex(document_of(comparison))
-
-
-def to_json(comparison: PaperComparison) -> str:
-    """The comparison for programs."""
-    return escape_json(comparison.model_dump_json(indent=1)) + "\n"
-
-
-def to_yaml(comparison: PaperComparison) -> str:
-    """The comparison for people and programs."""
-    return dump_yaml(comparison.model_dump(mode="json"))
-
-
-_RENDERINGS = {"yaml": to_yaml, "json": to_json, "markdown": render_markdown, "html": render_html, "latex": _latex}
-
-
 def compare(request: ComparePaperRequest) -> JudgedPaper:
     """Compare results with what a paper prints."""
     files = [str(path) for path in (request.results, request.output) if isinstance(path, Path)]
@@ -432,16 +409,28 @@ def report(request: ReportPaperRequest) -> PaperReport:
 
 
 @dataclass(frozen=True)
-class PaperReport(Findings):
+class PaperReport(ReportedFindings):
     """A comparison in every format. That it can be shown says nothing of its verdict."""
 
     comparison: PaperComparison
 
+    def document(self) -> Document:
+        """The report."""
+        return self.comparison.document()
+
+    def to_model(self) -> PaperComparison:
+        """The comparison, with all that follows from it."""
+        return self.comparison
+
+    def to_markdown(self) -> str:
+        """The report as Markdown."""
+        return self.comparison.to_markdown()
+
     def render(self, form: str) -> str:
         """The same comparison always gives the same bytes."""
-        if form not in _RENDERINGS:
-            raise UnknownNameError("format", form, _RENDERINGS)
-        return _RENDERINGS[form](self.comparison)
+        if form not in FORMATS:
+            raise UnknownNameError("format", form, FORMATS)
+        return self.comparison.to_yaml() if form == "yaml" else super().render(form)
 
 
 @dataclass(frozen=True)
@@ -463,22 +452,21 @@ class JudgedPaper(PaperReport):
         rows = []
         for target in found.targets:
             for metric in target.metrics:
-                numbers = paper_text(metric), our_text(metric), difference_text(metric)
-                name = metric_label(metric.metric_name)
-                rows.append((target.table, row_name(target), target.dataset, name, *numbers, status_text(metric)))
+                values = show_paper_value(metric), show_our_value(metric), show_difference(metric)
+                name = label_metric(metric.metric_name)
+                rows.append((target.table, name_row(target), target.dataset, name, *values, show_status(metric)))
         screen.rows(("table", "row", "data set", "metric", "paper", "ours", "diff", "status"), rows, keys=4)
-        for place, target, deviating in unexplained(found):
+        for place, target, deviating in list_deviations(found):
             if deviating is not None and deviating.status != "missing":
-                screen.say(f"{place}: {' '.join(reasons(found, target, deviating))}")
+                screen.say(f"{place}: {' '.join(explain_deviation(found, target, deviating))}")
         for text in found.notes:
             screen.say(f"Note: {text}")
-        mark, verdict = OVERALL[found.verdict]
-        screen.say(f"{mark} {verdict} ({CONFIDENCE[found.confidence].lower()}): {overall(found)}")
+        screen.say(conclude(found))
 
     def conclude(self, screen: Screen) -> None:
         """What could not be compared is told, even if quiet."""
         if self.written:
             self.show(screen)
-        for place, target, metric in unexplained(self.comparison):
+        for place, target, metric in list_deviations(self.comparison):
             if metric is None or metric.status == "missing":
-                screen.note(f"Error: {place}: {' '.join(reasons(self.comparison, target, metric))}")
+                screen.note(f"Error: {place}: {' '.join(explain_deviation(self.comparison, target, metric))}")
