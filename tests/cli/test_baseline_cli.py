@@ -327,7 +327,7 @@ def test_on_github_there_are_annotations_and_a_job_summary(files, capsys, monkey
     assert check("base.json", "--results", "worse.json", "-q") == 1
     assert "::error title=boosters-eval Regression::california/gbdt boosters: RMSE" in capsys.readouterr().out
     summary = Path("summary.md").read_text()
-    assert summary.startswith("before\n### ❌ Regression detected in 1 config:\n")
+    assert summary.startswith("before\n# Check against base.json\n\n## Answer\n\n❌ Regression detected in 1 config:\n")
     assert "| california/gbdt | boosters | RMSE" in summary
 
 
@@ -353,8 +353,8 @@ def test_diff_shows_its_table_unless_it_is_to_be_quiet(files, capsys):
     for quiet in ([], ["-q"]):
         assert run(["baseline", "diff", "base.json", "base.json", *quiet]) == 0
         shown.append(capsys.readouterr().out)
-    assert shown[0].endswith(shown[1])
-    assert "california/gbdt" in shown[0].removesuffix(shown[1])
+    assert shown[0].startswith(shown[1])  # the answer comes first
+    assert "california/gbdt" in shown[0].removeprefix(shown[1])
 
 
 def test_diff_starts_without_the_scientific_packages(files):
@@ -391,7 +391,7 @@ def test_a_check_has_the_settings_of_every_run(boosters_eval, mine):
     done = boosters_eval("baseline", "check", "m.json", *mine, *settings, check=0)
     assert "diabetes/gbdt faulty: fault=none" in done.stderr  # the native parameters
     assert "1/1 done" in done.stderr
-    assert done.stdout.endswith("✅ No regression against m.json: 1 pair compared (tolerance 2%)\n")
+    assert done.stdout.startswith("✅ No regression against m.json: 1 pair compared (tolerance 2%)\n")
     boosters_eval("baseline", "check", "m.json", "--run", "second", "-q", check=0)
     done = boosters_eval("baseline", "check", "m.json", *mine, "--resume", check=0)
     assert "there is no earlier attempt" not in done.stderr

@@ -175,7 +175,7 @@ class Document:
     """Everything a program tells about one question."""
 
     title: str  # empty: a part of something else
-    answer: tuple[str, ...] = ()  # the decision in whole sentences, the most important first
+    answer: tuple[str, ...] = ()  # the decision, the most important first; what is indented belongs to the line before
     lead: str = ""  # below the title of the page
     facts: tuple[Fact, ...] = ()
     leaderboard: PlainTable | None = None  # how the competitors stand, below the answer

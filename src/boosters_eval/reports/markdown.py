@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean
@@ -45,7 +46,9 @@ def _head(document: Document) -> str:
     parts = [f"# {escape(document.title)}\n"] if document.title else []
     if document.answer:
         parts += ["## Answer\n"] if document.title else []
-        parts += [f"{escape(sentence)}\n" for sentence in document.answer]
+        for indented, sentences in groupby(document.answer, key=lambda one: one.startswith(" ")):
+            texts = [escape(sentence.strip()) for sentence in sentences]
+            parts += ["".join(f"- {text}\n" for text in texts)] if indented else [f"{text}\n" for text in texts]
     if board := document.leaderboard:
         parts += [f"**{escape(board.name)}**\n", _plain_table(board)]
     return "\n".join(parts)

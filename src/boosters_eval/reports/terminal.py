@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from boosters_eval.core.text import count_of
+from boosters_eval.core.text import clean_lines, count_of
 from boosters_eval.reports.document import (
     Card,
     Charts,
@@ -135,7 +135,7 @@ class _Printer:
 
     def _lines(self, texts: Iterable[str], style: str = "") -> None:
         """Text is inserted as such, so that no name is read as markup."""
-        for text in texts:
+        for text in map(clean_lines, texts):
             lines = [text] if self.width is None else wrapped_with_indent(text, self.width)
             print_lines(self.console, [[Text(line, style=style) for line in lines]])
 
@@ -190,4 +190,4 @@ def _span(cell: TableCell, *, styled: bool) -> Span:
 
 def _mark(cell: Cell, *, styled: bool) -> Span:
     kind = getattr(cell, "kind", "")
-    return Span(show_cell(cell), _STYLES.get(kind, "") if styled else "")
+    return Span(clean_lines(show_cell(cell)), _STYLES.get(kind, "") if styled else "")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, UnknownNameError
 from boosters_eval.core.files import check_writable
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import check_names
@@ -28,12 +27,13 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import execute_prepared, load_run
 from boosters_eval.programs.benchmark.seeds import count_seeds
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners.builds.reference import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from boosters_eval.core.findings import Screen
+    from boosters_eval.core.findings import Findings, Screen
     from boosters_eval.engine.cell import Build
     from boosters_eval.programs.baseline.findings import Check, CheckRules, Finding
     from boosters_eval.programs.baseline.model import Baseline
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.reports.document import Document
     from boosters_eval.runners.base import Runner
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
@@ -208,7 +209,7 @@ def record_baseline(request: RecordRequest) -> Findings:
 
 
 @dataclass(frozen=True)
-class RecordFindings(Findings):
+class RecordFindings(ReportedFindings):
     """A baseline, where it was recorded, and which one it replaces there."""
 
     baseline: Baseline
@@ -216,17 +217,25 @@ class RecordFindings(Findings):
     replaced: str = ""
     dry: bool = False
 
+    def document(self) -> Document:
+        return replace(self.baseline.document(), answer=(self._answer(),))
+
+    def to_model(self) -> Baseline:
+        return self.baseline
+
     def show(self, screen: Screen) -> None:
         """Where it is, and what it lacks, even if quiet."""
-        made = self.baseline
         if not screen.quiet:
-            pairs, seeds = count_of(len(made.results), "pair"), count_of(len(made.config.seeds), "seed")
-            done = "Would record" if self.dry else "Recorded"
-            screen.note(f"{done}: {self.path} ({pairs} of config and library, {seeds})")
+            screen.note(self._answer())
             if self.replaced:
                 screen.note(f"Note: it {'would replace' if self.dry else 'replaces'} {self.replaced}.")
-        for item in made.absent:
+        for item in self.baseline.absent:
             screen.note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
+
+    def _answer(self) -> str:
+        from boosters_eval.programs.baseline.document import describe_size  # noqa: PLC0415 (loads what renders)
+
+        return f"{'Would record' if self.dry else 'Recorded'}: {self.path} ({describe_size(self.baseline)})"
 
 
 def _replaced(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -12,10 +12,9 @@ from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.core.files import FORMAT, Format, write_atomically
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import escape_json
 from boosters_eval.programs.baseline.request import DEFAULT_TOLERANCE
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.baseline.model import MetricStats
     from boosters_eval.programs.baseline.request import Checking, DiffRequest
-    from boosters_eval.programs.benchmark.compare import ComparisonFindings
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.reports.document import Document
+    from boosters_eval.reports.findings import Reported
 
 
 UNNAMED = "the baseline"  # that has no file
@@ -122,7 +122,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(ReportedFindings):
     """All findings, and the remarks that go with them."""
 
     findings: tuple[Finding, ...]
@@ -135,15 +135,25 @@ class Check:
 
     def __str__(self) -> str:
         """The verdict in words, as the command line prints it."""
-        from boosters_eval.programs.baseline.render import lines  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.programs.baseline.document import describe_check  # noqa: PLC0415 (it reads this)
 
-        return "\n".join(lines(self))
+        return "\n".join(describe_check(self))
+
+    def document(self) -> Document:
+        """What fails and why, every pair, and what is worth knowing."""
+        from boosters_eval.programs.baseline.document import lay_out_check  # noqa: PLC0415 (it reads this)
+
+        return lay_out_check(self)
+
+    def to_model(self) -> CheckDocument:
+        """What the file of a verdict holds."""
+        return CheckDocument.of(self)
 
     def outcome(self, config: str, library: str) -> tuple[Literal["passed", "failed", "skipped"], str]:
         """What became of a pair, and the sentence that says it."""
-        from boosters_eval.programs.baseline.render import outcome  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.programs.baseline.document import judge_pair  # noqa: PLC0415 (it reads this)
 
-        return outcome(self, config, library)
+        return judge_pair(self, config, library)
 
     @property
     def regressions(self) -> list[Finding]:
@@ -233,24 +243,15 @@ class CheckedPair(Model):
 
     @classmethod
     def of(cls, finding: Finding) -> Self:
+        same = ("config", "library", "status", "fails", "metric", "tolerance", "p_value", "seeds_needed")
         change = finding.change
         return cls(
-            config=finding.config,
-            library=finding.library,
-            status=finding.status,
-            fails=finding.fails,
+            **{name: getattr(finding, name) for name in (*same, "failed_cells", "flaky", "note")},
             under_test=finding.counts,
-            metric=finding.metric,
-            tolerance=finding.tolerance,
             baseline=finding.baseline.mean if finding.baseline else None,
             current=finding.current.mean if finding.current else None,
             n=finding.current.n if finding.current else 0,
             change=change if change is not None and math.isfinite(change) else None,
-            p_value=finding.p_value,
-            seeds_needed=finding.seeds_needed,
-            failed_cells=finding.failed_cells,
-            flaky=dict(finding.flaky),
-            note=finding.note,
         )
 
 
@@ -283,15 +284,12 @@ class CheckDocument(Model):
             pairs=tuple(CheckedPair.of(finding) for finding in check.findings),
         )
 
-    def to_json(self) -> str:
-        return escape_json(self.model_dump_json(indent=1)) + "\n"
-
 
 _SHOWN = 40  # pairs up to which all are listed, even if nothing changed
 
 
 @dataclass(frozen=True)
-class CheckFindings(Findings):
+class CheckFindings(ReportedFindings):
     """A check, as its request wants it shown, with the results that were checked."""
 
     check: Check
@@ -302,45 +300,74 @@ class CheckFindings(Findings):
     def exit_code(self) -> int:
         return self.check.exit_code
 
-    def show(self, screen: Screen) -> None:
-        """The results, unless only the verdict is wanted."""
-        if self.results is None or screen.quiet:
-            return
-        from boosters_eval.programs.benchmark.compare import describe_run  # noqa: PLC0415 (loads what runs)
+    def document(self) -> Document:
+        """The verdict, then the report on the run."""
+        from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415 (loads scipy)
 
-        _as_run(self.results).show(screen)
-        if self.results.run_id:
-            screen.note(describe_run(self.results))
+        verdict = self.check.document()
+        return verdict if self.results is None else _join(verdict, build_document(self.results, "comparison"))
+
+    def show(self, screen: Screen) -> None:
+        """The verdict and the tables; outside a terminal the verdict in the RFC's form, and tables in Markdown."""
+        if screen.quiet or not screen.is_terminal:
+            screen.say(str(self.check))
+        if screen.quiet:
+            return
+        document = self._lay_out_text(everything=screen.verbose or len(self.check.findings) <= _SHOWN)
+        if screen.is_terminal:
+            from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+            run = self.results.run_id if self.results else None
+            more = f"-v, or boosters-eval report --run {run} --dry-run" if run else "-v"
+            print_document(document, screen.console(), every_note=screen.verbose, how=more)
+            return
+        from boosters_eval.reports.markdown import render_markdown  # noqa: PLC0415
+
+        tables = tuple(
+            part for part in document.sections if part.blocks and part.anchor in ("pairs", "results", "notes")
+        )
+        if tables:
+            screen.write(f"\n{render_markdown(replace(document, title='', answer=(), sections=tables))}")
 
     def render(self, form: str) -> str:
-        """The results: the verdict has files of its own."""
-        return _as_run(self.results).render(form)
+        """The results as data, or both as a report."""
+        from boosters_eval.reports.markdown import render_markdown  # noqa: PLC0415
+
+        if form == "html" or self.results is None:
+            return super().render(form)
+        if form == "markdown":
+            return render_markdown(self._lay_out_text())
+        return self.results.to_json() if form == "json" else self.results.to_csv()
 
     def conclude(self, screen: Screen) -> None:
-        """The verdict: a table, the RFC's lines, and what CI systems read."""
-        from boosters_eval.programs.baseline import render  # noqa: PLC0415 (loads what renders)
+        """Where things are, and what CI systems read."""
+        from boosters_eval.programs.baseline.document import annotate_check, render_junit  # noqa: PLC0415 (it reads this)
 
-        found, request, dry = self.check, self.request, getattr(self.request, "dry_run", False)
+        request, dry = self.request, getattr(self.request, "dry_run", False)
         if getattr(request, "output", None) is not None and not dry:
             self.show(screen)  # the results are in a file, and are shown all the same
-        rows = render.rows(found, everything=screen.verbose or len(found.findings) <= _SHOWN)
-        if rows and not screen.quiet:
-            if screen.is_terminal:
-                screen.rows(render.HEADINGS, rows, keys=2)
-            else:
-                screen.say(render.table(rows))
-        screen.say(str(found))
+        if self.results is not None and self.results.run_id and not screen.quiet:
+            from boosters_eval.programs.benchmark.compare import describe_run  # noqa: PLC0415 (loads what runs)
+
+            screen.note(describe_run(self.results))
         if request.junit is not None and not dry:
-            write_atomically(request.junit, render.junit(found))
+            write_atomically(request.junit, render_junit(self.check))
         if request.verdict is not None and not dry:
-            write_atomically(request.verdict, CheckDocument.of(found).to_json())
-        screen.annotate(render.workflow_commands(found), "" if dry else render.markdown(found))
+            write_atomically(request.verdict, self.check.to_json())
+        screen.annotate(annotate_check(self.check), "" if dry else self.check.to_markdown())
+
+    def _lay_out_text(self, *, everything: bool = True) -> Document:
+        from boosters_eval.programs.baseline.document import lay_out_check  # noqa: PLC0415 (it reads this)
+
+        verdict = lay_out_check(self.check, everything=everything)
+        if self.results is None:
+            return verdict
+        from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads scipy)
+
+        return _join(verdict, build_tables(self.results))
 
 
-def _as_run(results: ResultCollection | None) -> ComparisonFindings:
-    """Results as a run of their suite shows them."""
-    from boosters_eval.programs.benchmark.compare import ComparisonFindings  # noqa: PLC0415 (loads what runs)
-    from boosters_eval.programs.benchmark.request import SuiteRequest  # noqa: PLC0415
-
-    assert results is not None  # noqa: S101 (for the type checker: two baselines are not rendered)
-    return ComparisonFindings(results, SuiteRequest.of("run_suite", {}))
+def _join(verdict: Document, results: Reported) -> Document:
+    """A document that begins with the verdict, and goes on with the results."""
+    document = results.document()
+    return replace(verdict, leaderboard=document.leaderboard, sections=(*verdict.sections, *document.sections))

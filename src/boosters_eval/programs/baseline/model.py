@@ -28,10 +28,13 @@ from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
+from boosters_eval.reports.findings import Reported
 from boosters_eval.runners.result import SplitFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from boosters_eval.reports.document import Document
 
 _OF_RFC = 1
 HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
@@ -137,7 +140,7 @@ class BaselineConfig(_Part):
     seeds: _Seeds = ()
 
 
-class Baseline(_Part):
+class Baseline(Reported, _Part):
     """A recorded run."""
 
     schema_version: Format = FORMAT
@@ -152,6 +155,16 @@ class Baseline(_Part):
     machine: dict[str, Any] = Field(default_factory=dict)
     absent: tuple[AbsentResult, ...] = ()
     results: Annotated[Results, MinLen(1)]
+
+    def document(self) -> Document:
+        """What it holds, pair by pair."""
+        from boosters_eval.programs.baseline.document import lay_out_baseline  # noqa: PLC0415 (it reads this)
+
+        return lay_out_baseline(self)
+
+    def to_model(self) -> Self:
+        """Itself."""
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -11,7 +11,7 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, 
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
-from boosters_eval.programs.baseline.render import apart
+from boosters_eval.programs.baseline.document import tell_apart
 from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.stats.bootstrap import covered_level, units_needed, vouched_threshold
 
@@ -105,7 +105,7 @@ class GateRules(Model):
         found = []
         noun = report.unit_noun
         if not report.lower_bound_95 >= self.threshold:
-            bound, _ = apart(report.lower_bound_95, self.threshold)
+            bound, _ = tell_apart(report.lower_bound_95, self.threshold)
             found.append(f"The lower bound {bound} is below the threshold {self.threshold}.")
         elif coverage.level is not None and coverage.level < LEAST_COVERED and not self.low_coverage:
             found.append(f"{coverage.sentence(self.threshold, noun)} (or say {given('allow_low_coverage')}).")
@@ -132,7 +132,7 @@ class GateRules(Model):
         bound = report.lower_bound_95_held_out
         if bound is None or bound >= self.threshold:
             return []
-        shown, _ = apart(bound, self.threshold)
+        shown, _ = tell_apart(bound, self.threshold)
         return [f"The lower bound {shown} of the held-out {report.unit_noun}s is below the threshold {self.threshold}."]
 
 

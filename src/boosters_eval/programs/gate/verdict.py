@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import count_of
-from boosters_eval.programs.baseline.render import apart
+from boosters_eval.programs.baseline.document import tell_apart
 from boosters_eval.programs.gate.decision import decide_run, decide_scores, find_default_path
 from boosters_eval.programs.gate.model import GateRules
 from boosters_eval.reports.numbers import number
@@ -80,10 +80,10 @@ def _show(decision: GateDecision, screen: Screen) -> None:
     held_out, level = report.lower_bound_95_held_out, decision.coverage.level
     alike, noun = report.intraclass_correlation, report.unit_noun
     lines = {
-        "lower bound (95 %)": f"{apart(report.lower_bound_95, rules.threshold)[0]} on {_counted(report)}",
+        "lower bound (95 %)": f"{tell_apart(report.lower_bound_95, rules.threshold)[0]} on {_counted(report)}",
         "of the held-out": "none"
         if held_out is None
-        else f"{apart(held_out, rules.threshold)[0]} ({report.n_held_out} of {report.n_units} {noun}s)",
+        else f"{tell_apart(held_out, rules.threshold)[0]} ({report.n_held_out} of {report.n_units} {noun}s)",
         "threshold covered": "-" if level is None else f"at {100 * level:.0f} %",
         "intraclass correlation": "-" if alike is None else f"{alike:.2f}",
         "flaky cells": f"{report.n_flaky} ({rules.flaky} allowed)" if report.n_flaky else "none",

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from boosters_eval.programs.baseline import check as judging
-from boosters_eval.programs.baseline import render
+from boosters_eval.programs.baseline import document
 from boosters_eval.programs.baseline.findings import CheckDocument, CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.records import RunMetadata
@@ -14,6 +14,11 @@ from boosters_eval.programs.benchmark.records import RunMetadata
 NAME = "tests/baselines/quick.json"
 check = partial(judging.check, name=NAME)
 CA, BC = "california/gbdt", "breast_cancer/gbdt"
+
+
+def rows(found, **chosen):
+    """The rows of the table of pairs."""
+    return document.lay_out_check(found, **chosen).sections[0].blocks[0].rows
 
 
 @pytest.fixture
@@ -60,13 +65,13 @@ def flaky(make):
 
 
 def test_a_regression_reads_as_in_the_rfc(story):
-    lines = render.lines(story)
+    lines = document.describe_check(story)
     assert lines[0] == "❌ Regression detected in 2 configs:"
     assert lines[1] == "  california/gbdt boosters: RMSE 0.4819 > baseline 0.4521 (+6.6%, tolerance 2%)"
 
 
 def test_an_upgrade_reads_as_what_it_is(story):
-    lines = render.lines(story)
+    lines = document.describe_check(story)
     heading = lines.index("Libraries whose version differs from the recorded one:")
     assert (
         lines[heading + 1] == "  breast_cancer/gbdt: xgboost 3.1.2 → 3.4.1 moved log loss by +9.6 %: not your library"
@@ -74,18 +79,18 @@ def test_an_upgrade_reads_as_what_it_is(story):
 
 
 def test_the_whole_story_reads_well(story, golden):
-    golden("baseline-story.txt", "\n".join(render.lines(story)) + "\n")
-    golden("baseline-story.md", render.markdown(story))
-    golden("baseline-story.xml", render.junit(story))
-    golden("baseline-story.annotations.txt", "\n".join(render.workflow_commands(story)) + "\n")
+    golden("baseline-story.txt", "\n".join(document.describe_check(story)) + "\n")
+    golden("baseline-story.md", story.to_markdown())
+    golden("baseline-story.xml", document.render_junit(story))
+    golden("baseline-story.annotations.txt", "\n".join(document.annotate_check(story)) + "\n")
 
 
 def test_the_statistical_story_reads_well(statistical, golden):
-    golden("baseline-statistical.txt", "\n".join(render.lines(statistical)) + "\n")
-    golden("baseline-statistical.md", render.markdown(statistical))
-    golden("baseline-statistical.xml", render.junit(statistical))
-    golden("baseline-statistical.annotations.txt", "\n".join(render.workflow_commands(statistical)) + "\n")
-    golden("baseline-statistical.json", CheckDocument.of(statistical).to_json())
+    golden("baseline-statistical.txt", "\n".join(document.describe_check(statistical)) + "\n")
+    golden("baseline-statistical.md", statistical.to_markdown())
+    golden("baseline-statistical.xml", document.render_junit(statistical))
+    golden("baseline-statistical.annotations.txt", "\n".join(document.annotate_check(statistical)) + "\n")
+    golden("baseline-statistical.json", statistical.to_json())
 
 
 FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures and 1 more"
@@ -93,41 +98,40 @@ FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures 
 
 def test_flaky_cells_are_told_in_every_rendering(flaky):
     found = flaky()
-    assert render.lines(found) == [
+    assert document.describe_check(found) == [
         f"❌ 4 flaky cells; no regression against {NAME}: 4 pairs compared (tolerance 2%)",
         "❌ 4 flaky cells (0 allowed; allow_flaky=4 accepts them):",
         f"  california/gbdt boosters: {FLAKY}",
     ]
-    assert FLAKY in render.markdown(found)
-    assert [row[-1] for row in render.rows(found, everything=False)] == ["❌ same, flaky"]
-    assert [line[:33] for line in render.workflow_commands(found)] == ["::error title=boosters-eval Flaky"]
-    suite = ET.fromstring(render.junit(found)).find("testsuite")
+    assert FLAKY in found.to_markdown()
+    assert [row[-1].text for row in rows(found, everything=False)] == ["❌ same, flaky"]
+    assert [line[:33] for line in document.annotate_check(found)] == ["::error title=boosters-eval Flaky"]
+    suite = ET.fromstring(document.render_junit(found)).find("testsuite")
     assert suite.get("errors") == "1"
     assert suite.find("testcase/error").get("type") == "flaky"
     assert suite.find("testcase/error").get("message").endswith(f"; flaky: {FLAKY}")
-    document = CheckDocument.of(found)
-    assert (document.exit_code, document.n_flaky) == (2, 4)
-    assert document.pairs[0].flaky == {"42": 2, "1379": 1, "4053": 7, "5390": 1}
+    data = found.to_model()
+    assert (data.exit_code, data.n_flaky) == (2, 4)
+    assert data.pairs[0].flaky == {"42": 2, "1379": 1, "4053": 7, "5390": 1}
 
 
 def test_flaky_cells_that_are_allowed_are_told_too(flaky):
     found = flaky(allowed=4)
-    assert render.lines(found) == [
+    assert document.describe_check(found) == [
         f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)",
         "⚠ 4 flaky cells (4 allowed):",
         f"  california/gbdt boosters: {FLAKY}",
     ]
-    assert [row[-1] for row in render.rows(found, everything=False)] == ["✅ same, flaky"]
-    assert [line[:35] for line in render.workflow_commands(found)] == ["::warning title=boosters-eval Flaky"]
-    suite = ET.fromstring(render.junit(found)).find("testsuite")
+    assert [row[-1].text for row in rows(found, everything=False)] == ["✅ same, flaky"]
+    assert [line[:35] for line in document.annotate_check(found)] == ["::warning title=boosters-eval Flaky"]
+    suite = ET.fromstring(document.render_junit(found)).find("testsuite")
     assert suite.get("errors") == "0"
     assert suite.find("testcase/system-out").text.endswith(FLAKY)
 
 
 def test_a_document_is_read_back_as_it_was_written(story, statistical, flaky):
     for found in (story, statistical, flaky()):
-        document = CheckDocument.of(found)
-        assert CheckDocument.model_validate_json(document.to_json()) == document
+        assert CheckDocument.model_validate_json(found.to_json()) == found.to_model()
 
 
 def test_recorded_seeds_that_were_not_run_are_the_first_thing_to_try(make):
@@ -136,26 +140,26 @@ def test_recorded_seeds_that_were_not_run_are_the_first_thing_to_try(make):
         make.result(r.config_name, r.library, i % 3, (1.055, 1.005, 1.03)[i % 3]) for i, r in enumerate(run.results)
     ]
     rules = CheckRules(statistical=True, seeds=3)
-    lines = render.lines(check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), rules))
+    lines = document.describe_check(check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), rules))
     command = f"boosters-eval baseline check {NAME} --statistical --seeds auto"
     assert lines[-1] == f"Note: '{command}' adds recorded seeds until it is decided."
 
 
 def test_a_pass_is_one_line(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run()))
-    assert render.lines(found) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)"]
-    assert render.workflow_commands(found) == []
+    assert document.describe_check(found) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)"]
+    assert document.annotate_check(found) == []
 
 
 def test_a_check_without_an_answer_does_not_look_like_a_pass(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))))
-    assert render.lines(found)[0] == f"❌ Not checked against {NAME}: 2 pairs without an answer:"
+    assert document.describe_check(found)[0] == f"❌ Not checked against {NAME}: 2 pairs without an answer:"
 
 
 def test_what_counts_for_nothing_is_not_called_a_pass(make):
     rules = CheckRules(under_test=("xgboost",), only_libraries=("boosters",))
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))), rules)
-    assert render.lines(found)[0].startswith("❌ Nothing that counts was compared")
+    assert document.describe_check(found)[0].startswith("❌ Nothing that counts was compared")
 
 
 @pytest.mark.parametrize(
@@ -163,8 +167,8 @@ def test_what_counts_for_nothing_is_not_called_a_pass(make):
 )
 def test_a_change_never_looks_like_the_tolerance_that_it_is_not(make, factor, said):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": factor})))
-    assert f"({said}, tolerance 2%)" in render.sentence(found.findings[0])
-    assert render.rows(found)[0][5] == said
+    assert f"({said}, tolerance 2%)" in document.describe_pair(found.findings[0])
+    assert rows(found)[0][5].text == said
 
 
 def test_cells_that_failed_are_told_even_when_nothing_that_counts_is_worse(make):
@@ -173,21 +177,21 @@ def test_cells_that_failed_are_told_even_when_nothing_that_counts_is_worse(make)
     run.results += [make.result(config, "xgboost", i) for config in (CA, BC) for i in (1, 2)]
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(run), CheckRules(under_test=("boosters",)))
     crash = "cell 42: WorkerDied in fit, SIGSEGV: killed by SIGSEGV"
-    assert render.lines(found) == [
+    assert document.describe_check(found) == [
         f"❌ 3 cells failed or did not run; no regression against {NAME}: 2 pairs compared (tolerance 2%)",
         f"  california/gbdt xgboost: crashed, {crash} (baseline RMSE 0.4521)",
         f"  breast_cancer/gbdt xgboost: crashed, {crash} (baseline Log loss 0.1150)",
         "  1 cell of the plan without an outcome",
     ]
-    assert [line[:34] for line in render.workflow_commands(found)] == ["::error title=boosters-eval Failed"] * 2
-    suite = ET.fromstring(render.junit(found)).find("testsuite")
+    assert [line[:34] for line in document.annotate_check(found)] == ["::error title=boosters-eval Failed"] * 2
+    suite = ET.fromstring(document.render_junit(found)).find("testsuite")
     assert [case.get("name") for case in suite if case.find("error") is not None] == ["xgboost"] * 2
 
 
 def test_failed_cells_have_a_heading_of_their_own_beside_a_regression(make):
     run = make.run({"boosters": 1.1})
     run.errors = [make.error(CA, "lightgbm", i) for i in range(3)]
-    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)))
+    lines = document.describe_check(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)))
     heading = lines.index("❌ 3 cells failed or did not run:")
     assert lines[heading + 1].startswith("  california/gbdt lightgbm: crashed, cell 42")
 
@@ -196,7 +200,7 @@ def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
     run = make.run(versions={"xgboost": "3.4.1"})
     run.results = [r for r in run.results if (r.config_name, r.library) != (CA, "xgboost")]
     run.errors = [make.error(CA, "xgboost", i) for i in range(3)]
-    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)))
+    lines = document.describe_check(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)))
     assert lines[0].startswith("❌ 3 cells failed")
     assert lines[1].endswith("(xgboost 3.1.2 → 3.4.1: not your library)")
 
@@ -204,7 +208,7 @@ def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
 def test_a_remark_is_told_of_pairs_that_hold_too(make):
     rules = CheckRules(seeds=2)
     found = check(Snapshot.of_run(make.run(seeds=3)), Snapshot.of_run(make.run(seeds=2)), rules)
-    lines = render.lines(found)
+    lines = document.describe_check(found)
     assert lines[1] == "Within tolerance, with a remark:"
     assert all(line.endswith("(over 2 of the 3 recorded seeds)") for line in lines[2:])
     assert len(lines) == 6
@@ -212,13 +216,13 @@ def test_a_remark_is_told_of_pairs_that_hold_too(make):
 
 def test_a_home_library_of_another_version_is_said_to_count(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(versions={"boosters": "0.2.0"})))
-    assert render.lines(found)[1] == "boosters 0.1.0 → 0.2.0 is under test: every change of it counts."
+    assert document.describe_check(found)[1] == "Note: boosters 0.1.0 → 0.2.0 is under test: every change of it counts."
 
 
 def test_numbers_that_differ_never_look_alike(make):
     rules = CheckRules(tolerance=0)
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": 1.000004})), rules)
-    line = render.lines(found)[1]
+    line = document.describe_check(found)[1]
     new, old = line.split("RMSE ")[1].split(" (")[0].split(" > baseline ")
     assert new != old
     assert "+0.0004%" in line
@@ -230,11 +234,14 @@ def test_a_change_from_zero_has_no_percentage(make):
         run.results = [r.model_copy(update={"metrics": {r.primary_metric: value}}) for r in run.results]
         return Snapshot.of_run(run)
 
-    assert "RMSE 0.01000 > baseline 0 (from 0, tolerance 2%)" in render.lines(check(scored(0.0), scored(0.01)))[1]
+    assert (
+        "RMSE 0.01000 > baseline 0 (from 0, tolerance 2%)"
+        in document.describe_check(check(scored(0.0), scored(0.01)))[1]
+    )
 
 
 def test_junit_counts_each_pair_once(story):
-    suite = ET.fromstring(render.junit(story)).find("testsuite")
+    suite = ET.fromstring(document.render_junit(story)).find("testsuite")
     cases = suite.findall("testcase")
     assert int(suite.get("tests")) == len(cases) == len(story.findings)
     assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) == len(story.regressions)
@@ -251,12 +258,12 @@ def test_names_from_users_are_data_in_every_rendering(make):
         return Snapshot.of_run(run)
 
     found = check(renamed(1.0), renamed(1.1))
-    assert "\x1b" not in "".join(render.lines(found))
-    assert all("\n" not in line for line in render.lines(found))
-    assert "<script>" not in render.markdown(found)
-    ET.fromstring(render.junit(found))
+    assert "\x1b" not in "".join(document.describe_check(found))
+    assert all("\n" not in line for line in document.describe_check(found))
+    assert "<script>" not in found.to_markdown()
+    ET.fromstring(document.render_junit(found))
     assert all(
-        line.startswith("::error title=boosters-eval ") and "\n" not in line for line in render.workflow_commands(found)
+        line.startswith("::error title=boosters-eval ") and "\n" not in line for line in document.annotate_check(found)
     )
 
 
@@ -266,16 +273,16 @@ def test_a_flood_of_findings_is_counted_not_annotated(make):
         run.results = [r.model_copy(update={"config_name": f"{CA}-{i}"}) for r in run.results for i in range(30)]
         return Snapshot.of_run(run)
 
-    commands = render.workflow_commands(check(many(1.0), many(1.1)))
+    commands = document.annotate_check(check(many(1.0), many(1.1)))
     assert len(commands) == 10
     assert "21 further findings are in the job summary" in commands[-1]
 
 
 def test_a_regression_that_may_pass_is_a_warning_on_github(story):
     passing = replace(story, rules=story.rules.replace(fail_on_regression=False))
-    assert next(c for c in render.workflow_commands(passing) if "Regression" in c).startswith("::warning")
+    assert next(c for c in document.annotate_check(passing) if "Regression" in c).startswith("::warning")
 
 
 def test_rows_without_changes_can_be_left_out(story):
-    assert len(render.rows(story)) == len(story.findings)
-    assert not any("same" in row[-1] for row in render.rows(story, everything=False))
+    assert len(rows(story)) == len(story.findings)
+    assert not any("same" in row[-1].text for row in rows(story, everything=False))

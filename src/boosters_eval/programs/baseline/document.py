@@ -1,0 +1,374 @@
+"""Checks and baselines as documents, and a check as CI systems read it: annotations of GitHub, JUnit of others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from shlex import quote
+from typing import TYPE_CHECKING, Literal
+from xml.etree import ElementTree as ET
+
+from boosters_eval.core.terms import given, named
+from boosters_eval.core.text import clean, count_of, lower_initial
+from boosters_eval.metrics import label
+from boosters_eval.programs.baseline.findings import UNNAMED, Status
+from boosters_eval.programs.baseline.model import HOME_LIBRARY
+from boosters_eval.reports.document import Document, Fact, Listing, Mark, Notes, PlainTable, Section
+from boosters_eval.reports.markdown import annotate, annotation
+from boosters_eval.reports.numbers import estimate, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boosters_eval.programs.baseline.findings import Check, Finding
+    from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.reports.document import Cell
+
+_HEADINGS = ("Config", "Library", "Metric", "Baseline", "Now", "Change", "Tolerance", "Verdict")
+_CALM = (Status.SAME, Status.WITHIN)
+_MARKS = {**dict.fromkeys((*_CALM, Status.IMPROVED), "✅"), Status.DRIFT: "⚠", Status.NEW: "🆕"}  # of others ❌
+_KINDS = {"✅": "pass", "⚠": "warn", "❌": "fail"}
+_FEW_DIGITS, _MANY_DIGITS = 4, 9
+_FEW_CELLS = 3
+
+
+def lay_out_check(check: Check, *, everything: bool = True) -> Document:
+    """What fails and why, every pair, then what is only worth knowing; `everything` includes pairs without a change."""
+    shown = [f for f in check.findings if everything or f.flaky or f.status not in _CALM]
+    table = PlainTable("Pairs", _HEADINGS, tuple(_row(f, too_flaky=check.too_flaky) for f in shown), keys=2)
+    counts = {
+        "Regressions": len(check.regressions),
+        "Suspected": len(check.suspected),
+        "Without an answer": len(check.unanswered),
+        "Failed cells": check.errors,
+        "Flaky cells": check.n_flaky,
+    }
+    notes = tuple(map(clean, (*_describe_home(check), *check.notes, *_advise(check))))
+    return Document(
+        clean(f"Check against {check.name}" if check.name else "Check for failures"),
+        tuple(map(clean, _answer(check))),
+        facts=(
+            Fact("Pairs compared", str(len(check.counted))),
+            *(Fact(name, str(count), alarm=bool(count)) for name, count in counts.items()),
+        ),
+        sections=(
+            Section("pairs", "", (table,) if shown else (), short="Pairs", search="Filter pairs"),
+            *(Section(anchor, title, (Listing.of(*map(clean, lines)),)) for anchor, title, lines in _remarks(check)),
+            Section("about", "Notes", (Notes(notes),) if notes else ()),
+        ),
+    )
+
+
+def describe_check(check: Check) -> list[str]:
+    """The document without its table, as lines of text in the RFC's form."""
+    document = lay_out_check(check)
+    out = list(document.answer)
+    for section in document.sections:
+        for block in section.blocks:
+            if isinstance(block, Listing):
+                out += [f"{section.title}:", *(f"  {item.text}" for item in block.items)]
+            elif isinstance(block, Notes):
+                out += [f"Note: {note}" for note in block.texts]
+    return out
+
+
+def _headline(check: Check) -> str:
+    if check.regressions:
+        return f"❌ Regression detected in {count_of(len({f.config for f in check.regressions}), 'config')}:"
+    if check.suspected:
+        return _suspicion(check)
+    if check.unanswered:
+        return f"❌ Not checked against {check.name}: {count_of(len(check.unanswered), 'pair')} without an answer:"
+    if not check.counted:
+        what = f"name what does with {named('libraries_under_test')}"
+        return f"❌ Nothing that counts was compared with {check.name}; {what}"
+    rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
+    held = f"o regression against {check.name}: {count_of(len(check.counted), 'pair')} compared ({rule})"
+    wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
+    return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
+
+
+def _answer(check: Check) -> Iterator[str]:
+    """The headline, and below each reason the pairs that it is about."""
+    yield _headline(check)
+    yield from _indent(check.regressions)
+    if check.regressions and check.suspected:
+        yield _suspicion(check)
+    yield from _indent(check.suspected)
+    if (check.regressions or check.suspected) and check.unanswered:
+        yield f"❌ {count_of(len(check.unanswered), 'pair')} without an answer:"
+    yield from _indent(check.unanswered)
+    if check.broken or check.not_run:
+        if check.regressions or check.suspected or check.unanswered or not check.counted:
+            yield f"❌ {_failed(check)}:"
+        for finding in check.broken:  # the run is not what it was meant to be
+            upgrade = " → ".join(finding.upgrade) if finding.upgrade else ""
+            theirs = f" ({finding.library} {upgrade}: not your library)" if upgrade else ""
+            yield f"  {describe_pair(finding)}{theirs}"
+        if check.not_run:
+            yield f"  {count_of(check.not_run, 'cell')} of the plan without an outcome"
+    if check.flaky:
+        accept = f"; {given('allow_flaky', check.n_flaky)} accepts them" if check.too_flaky else ""
+        yield f"{'❌' if check.too_flaky else '⚠'} {_flaky(check)} ({check.rules.allow_flaky} allowed{accept}):"
+        yield from (f"  {finding.config} {finding.library}: {_flakiness(finding)}" for finding in check.flaky)
+
+
+def _indent(findings: list[Finding]) -> Iterator[str]:
+    return (f"  {describe_pair(finding)}" for finding in findings)
+
+
+def _suspicion(check: Check) -> str:
+    return f"❌ Regression suspected in {count_of(len({f.config for f in check.suspected}), 'config')}:"
+
+
+def _failed(check: Check) -> str:
+    cells = sum(finding.failed_cells for finding in check.broken) + check.not_run
+    return f"{count_of(cells, 'cell')} failed or did not run"
+
+
+def _flaky(check: Check) -> str:
+    return count_of(check.n_flaky, "flaky cell")
+
+
+def describe_pair(finding: Finding) -> str:
+    """How a pair compares, in the RFC's form, and which of its cells are flaky."""
+    where = f"{finding.config} {finding.library}"
+    flaky = f"; flaky: {_flakiness(finding)}" if finding.flaky else ""
+    then, now, change = finding.baseline, finding.current, finding.change
+    if then is None or now is None or change is None or finding.status is Status.SKIPPED:
+        recorded = "" if then is None else f" (baseline {label(finding.metric)} {number(then.mean)})"
+        return f"{where}: {finding.status.value}, {finding.note}{recorded}{flaky}"
+    sign = ">" if now.mean > then.mean else "<" if now.mean < then.mean else "="
+    new, old = tell_apart(now.mean, then.mean)
+    relative = f"{_change(change, finding.tolerance)}, tolerance {_share(finding.tolerance)}"
+    verdict = "" if finding.status is Status.REGRESSION else f" {finding.status.value}:"
+    note = f" ({finding.note})" if finding.note else ""
+    return f"{where}:{verdict} {label(finding.metric)} {new} {sign} baseline {old} ({relative}){note}{flaky}"
+
+
+def _flakiness(finding: Finding) -> str:
+    """Which cells finished only after failing, and how often they failed."""
+    cells = [f"{cell} after {count_of(tries, 'failure')}" for cell, tries in finding.flaky.items()]
+    more = f" and {len(cells) - _FEW_CELLS} more" if len(cells) > _FEW_CELLS else ""
+    word = "cell" if len(cells) == 1 else "cells"
+    return f"{word} {', '.join(cells[:_FEW_CELLS])}{more}"
+
+
+def _row(finding: Finding, *, too_flaky: bool) -> tuple[Cell, ...]:
+    change, status = finding.change, finding.status
+    mark = _MARKS.get(status, "❌") if finding.counts or status is Status.NEW else "·"
+    mark = "❌" if finding.flaky and too_flaky else mark
+    suffix = "" if finding.counts or status in (Status.NEW, Status.SKIPPED) else ", not under test"
+    if finding.upgrade and not finding.counts:
+        suffix = f", {' → '.join(finding.upgrade)}"
+    verdict = f"{mark} {status.value}{', flaky' if finding.flaky else ''}{suffix}"
+    sides = (
+        None if s is None else Mark(estimate(s.mean, s.std), value=s.mean) for s in (finding.baseline, finding.current)
+    )
+    return (
+        clean(finding.config),
+        clean(finding.library),
+        clean(label(finding.metric)) if finding.metric else None,
+        *sides,
+        None if change is None else Mark(_change(change, finding.tolerance), value=change),
+        None if status is Status.NEW else Mark(_share(finding.tolerance), value=finding.tolerance),
+        Mark(clean(verdict), _KINDS.get(mark, ""), title=clean(finding.note)),
+    )
+
+
+def _remarks(check: Check) -> Iterator[tuple[str, str, list[str]]]:
+    """What does not fail but should be known. Libraries whose version changed have a heading of their own."""
+    ours = [f for f in check.findings if f.counts or f.upgrade is None]
+    others = [f for f in ours if not f.counts and not f.failed_cells]
+    still = (*_CALM, Status.SKIPPED, Status.NEW)
+    found = {
+        ("drift", "⚠ Drift, within tolerance but significantly worse"): [
+            f for f in ours if f.counts and f.status is Status.DRIFT
+        ],
+        ("improved", "✅ Improved beyond tolerance"): [f for f in ours if f.counts and f.status is Status.IMPROVED],
+        ("others", "Not under test, so only for information"): [f for f in others if f.status not in still],
+        ("skipped", "Skipped"): [f for f in others if f.status is Status.SKIPPED],
+        ("remarks", "Within tolerance, with a remark"): [f for f in check.findings if f.note and f.status in _CALM],
+        ("new", "New, without a baseline"): [f for f in check.findings if f.status is Status.NEW],
+    }
+    yield from ((*names, [*map(describe_pair, findings)]) for names, findings in found.items() if findings)
+    if versions := list(_describe_upgrades(check)):
+        yield "versions", "Libraries whose version differs from the recorded one", versions
+
+
+def _describe_upgrades(check: Check) -> Iterator[str]:
+    """What other versions did, apart from the rest, so that nobody hunts for a bug of their own."""
+    for library, versions in check.upgrades.items():
+        mine = [f for f in check.findings if f.library == library]
+        if any(f.counts for f in mine):
+            continue
+        upgraded = f"{library} {' → '.join(versions)}"
+        for finding in mine:
+            if finding.status not in (*_CALM, Status.NEW) and not finding.failed_cells:
+                yield f"{finding.config}: {upgraded} {_describe_move(finding)}: not your library"
+        still = len([f for f in mine if f.status in _CALM])
+        if still:
+            yield f"{upgraded} stayed within tolerance in {count_of(still, 'config')}"
+
+
+def _describe_move(finding: Finding) -> str:
+    if finding.change is None:
+        return f"{finding.status.value} ({finding.note})"
+    size = percent(finding.change) if math.isfinite(finding.change) else "from 0"
+    note = f" ({finding.note})" if finding.status is Status.UNLIKE else ""
+    return f"moved {lower_initial(label(finding.metric))} by {size}{note}"
+
+
+def _describe_home(check: Check) -> Iterator[str]:
+    for library, versions in check.upgrades.items():
+        if any(f.counts for f in check.findings if f.library == library):
+            yield f"{library} {' → '.join(versions)} is under test: every change of it counts."
+
+
+def _advise(check: Check) -> Iterator[str]:
+    """How to decide what is only suspected."""
+    file = "FILE" if check.name == UNNAMED else quote(check.name)
+    wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
+    if any(f.n_seeds < f.n_recorded for f in check.suspected):
+        command = f"boosters-eval baseline check {file} --statistical --seeds auto"
+        yield f"'{command}' adds recorded seeds until it is decided."
+    elif wanted:
+        needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
+        suite = f" --suite {quote(check.suite)}" if check.suite else ""
+        command = f"boosters-eval baseline record {file}{suite} --seeds {needed}"
+        have = f"{check.name} has {count_of(recorded, 'seed')}, and {needed} would decide"
+        yield f"{have}; with the recorded versions installed, run '{command}'."
+
+
+def tell_apart(after: float, before: float) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to see that they differ."""
+    for digits in range(_FEW_DIGITS, _MANY_DIGITS):
+        texts = number(after, digits), number(before, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts if after != before else (number(after), number(before))
+
+
+def _change(change: float, tolerance: float) -> str:
+    """The RFC writes the sign against the number: +6.6%; with the digits it takes to tell it from the tolerance."""
+    if not math.isfinite(change):
+        return "from 0"
+    for digits in range(1, _MANY_DIGITS):
+        if f"{100 * abs(change):.{digits}f}" != f"{100 * tolerance:.{digits}f}":
+            break
+    else:
+        digits = 1  # the change equals the tolerance
+    usual = percent(change).replace(" ", "") if change else "0%"
+    return usual if digits <= len(usual.partition(".")[2]) - 1 or digits == 1 else f"{100 * change:+.{digits}f}%"
+
+
+def _share(tolerance: float) -> str:
+    return f"{100 * tolerance:.6g}%"
+
+
+def annotate_check(check: Check) -> list[str]:
+    """GitHub's workflow commands; what does not fail the job is not an error there."""
+    level = "error" if check.rules.fail_on_regression else "warning"
+    found = [(level, "Regression", f) for f in check.regressions]
+    found += [(level, "Suspected", f) for f in check.suspected]
+    found += [("error", "Not checked", f) for f in check.unanswered]
+    found += [("error", "Failed", f) for f in check.broken]
+    told = [finding for _, _, finding in found]
+    unstable = "error" if check.too_flaky else "warning"
+    found += [(unstable, "Flaky", f) for f in check.flaky if f not in told]
+    found += [("warning", "Drift", f) for f in check.findings if f.counts and f.status is Status.DRIFT]
+    out = annotate([(kind, title, describe_pair(finding)) for kind, title, finding in found])
+    for library, versions in check.upgrades.items():
+        if library != HOME_LIBRARY:
+            out.append(annotation("notice", "Version", f"{library} {' → '.join(versions)}"))
+    return out
+
+
+def render_junit(check: Check) -> str:
+    """A test suite with one case per pair."""
+    outcomes = Counter(_judge(finding, check) for finding in check.findings)
+    totals = {
+        "name": clean(check.name),
+        "tests": str(len(check.findings)),
+        "failures": str(outcomes["failure"]),
+        "errors": str(outcomes["error"]),
+        "skipped": str(outcomes["skipped"]),
+    }
+    root = ET.Element("testsuites", {**totals, "name": "boosters-eval"})
+    suite = ET.SubElement(root, "testsuite", totals)
+    for finding in check.findings:
+        names = {"classname": clean(finding.config), "name": clean(finding.library)}
+        case = ET.SubElement(suite, "testcase", names)
+        outcome, message = _judge(finding, check), clean(describe_pair(finding))
+        if outcome == "skipped":
+            ET.SubElement(case, outcome, {"message": message})
+        elif outcome:
+            kind = finding.status.value if finding.fails or finding.failed_cells else "flaky"
+            ET.SubElement(case, outcome, {"type": kind, "message": message}).text = message
+        else:
+            ET.SubElement(case, "system-out").text = message if finding.counts else f"{message} (not under test)"
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def judge_pair(check: Check, config: str, library: str) -> tuple[Literal["passed", "failed", "skipped"], str]:
+    """What became of a pair, and why; of one that passed without a baseline there is nothing to say."""
+    found = next((f for f in check.findings if (f.config, f.library) == (config, library)), None)
+    if found is None:
+        return "failed", f"{config} {library}: it was not run"
+    kind = _judge(found, check)
+    if kind in ("failure", "error"):
+        return "failed", describe_pair(found)
+    if not check.counted:
+        return "failed", _headline(check)
+    if kind == "skipped":
+        return "skipped", describe_pair(found)
+    return "passed", describe_pair(found) if check.name or found.flaky else ""
+
+
+def _judge(finding: Finding, check: Check) -> str:
+    if finding.is_regression or finding.is_suspected:
+        return "failure"
+    if finding.is_error or finding.failed_cells or (finding.flaky and check.too_flaky):
+        return "error"
+    return "skipped" if finding.status in (Status.SKIPPED, Status.NEW) else ""
+
+
+def lay_out_baseline(baseline: Baseline) -> Document:
+    """What a baseline holds, pair by pair, and what it lacks."""
+    rows = tuple(
+        (
+            clean(result.config),
+            clean(result.library),
+            clean(label(result.primary_metric)),
+            Mark(estimate(result.primary.mean, result.primary.std), value=result.primary.mean),
+            result.primary.n,
+        )
+        for result in baseline.results
+    )
+    versions = [f"{name} {build.version}" for name, build in baseline.libraries.items()]
+    lacks = [f"The baseline lacks {item.library} on {item.config}: {item.reason}" for item in baseline.absent]
+    return Document(
+        clean(f"Baseline of {baseline.config.suite or 'a run'}"),
+        (
+            clean(
+                f"{describe_size(baseline)}, recorded {baseline.recorded_at:%Y-%m-%d %H:%M} with {', '.join(versions)}."
+            ),
+        ),
+        sections=(
+            Section(
+                "pairs",
+                "",
+                (PlainTable("Pairs", ("Config", "Library", "Metric", "Value", "Cells"), rows, keys=2),),
+                short="Pairs",
+                search="Filter pairs",
+            ),
+            Section("notes", "Notes", (Notes(tuple(map(clean, lacks))),) if lacks else ()),
+        ),
+    )
+
+
+def describe_size(baseline: Baseline) -> str:
+    """How much a baseline holds."""
+    pairs, seeds = len(baseline.results), len(baseline.config.seeds)
+    return f"{count_of(pairs, 'pair')} of config and library, {count_of(seeds, 'seed')}"
