@@ -83,6 +83,20 @@ def test_nothing_overflows_overlaps_or_is_cut_off_at_any_width_in_any_colors(vis
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
+@pytest.mark.parametrize("name", ["many", "sample"])
+def test_a_printed_report_has_the_answer_on_page_one_and_at_most_a_page_per_data_set(visit, name):
+    page = visit(name, viewport={"width": 718, "height": 1047}).page  # A4 within Chromium's margins
+    page.emulate_media(media="print")
+    page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+    answer = page.locator("#summary .headline").bounding_box()
+    assert answer["y"] + answer["height"] < 1047
+    heights = [card.bounding_box()["height"] for card in page.locator("#results .card").all()]
+    assert max(heights) < 1047, heights
+    assert not page.locator("#cells").is_visible()
+    page.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+
+
 def test_the_answer_and_the_leaderboard_come_first(visit):
     page = visit("many").page
     top = page.locator("#summary")

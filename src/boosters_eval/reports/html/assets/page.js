@@ -128,10 +128,10 @@
   equip(document);
   document.addEventListener("toggle", (event) => { if (event.target.open) equip(event.target); }, true);
 
-  // On paper nothing can be unfolded.
+  // On paper nothing can be unfolded; what the style sheet leaves out there stays folded.
   let folded = [];
   window.addEventListener("beforeprint", () => {
-    folded = all("details:not([open])");
+    folded = all("details:not([open])").filter((one) => !one.closest(".more, #cells"));
     folded.forEach((one) => { one.open = true; });
   });
   window.addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
