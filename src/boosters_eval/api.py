@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.run import PreparedPaper
     from boosters_eval.programs.paper.targets import ListedTarget, ListedTargets
     from boosters_eval.programs.parity.catalog import ParityListing
+    from boosters_eval.programs.parity.document import RenderedParity
     from boosters_eval.programs.parity.findings import ParityDecision, ParityReport
     from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
-    from boosters_eval.programs.parity.rendering import RenderedParity
     from boosters_eval.programs.parity.run import ParityRun, RefreshedOracles
     from boosters_eval.programs.report.figures import DrawnFigures
     from boosters_eval.programs.report.writing import WrittenReport

@@ -89,3 +89,19 @@ class ReportedFindings(Reported, Findings):
         if form not in renderers:
             raise UnknownNameError("format", form, list(renderers))
         return renderers[form]()
+
+
+class ListedFindings(ReportedFindings):
+    """Findings that are a list rather than a report: a line per row, also where there is no terminal."""
+
+    def show(self, screen: Screen) -> None:
+        """Tables and lines, one below the other."""
+        from boosters_eval.reports.document import Listing, PlainTable, show_cell  # noqa: PLC0415
+
+        for block in self.document().blocks():
+            if isinstance(block, PlainTable):
+                rows = [[show_cell(cell) for cell in row] for row in block.rows]
+                screen.rows(block.headings, rows, keys=block.keys)
+            elif isinstance(block, Listing):
+                for item in block.items:
+                    screen.say(f"{item.text}{item.mark}{item.rest}")

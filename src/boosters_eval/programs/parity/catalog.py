@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.modules import load_file
 from boosters_eval.programs.parity.backend import BACKENDS, Backend, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.method import GENERATORS, METHODS, Generator, MethodSpec, list_defined
+from boosters_eval.reports.document import Document, PlainTable, Section
+from boosters_eval.reports.findings import ListedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.core.registry import Registry
     from boosters_eval.programs.parity.request import ParityListRequest
+    from boosters_eval.programs.parity.rows import ParityRow
 
 _REGISTRIES: tuple[tuple[type, Registry[Any]], ...] = (
     (MethodSpec, METHODS),
@@ -42,6 +43,12 @@ def register_files(files: Iterable[Path]) -> None:
             registry.register(name, item, replace=True)
 
 
+def list_declared(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
+    """The backends that the registry declares for the methods of these rows; an unknown method has none."""
+    names = dict.fromkeys(row.method for row in rows)
+    return {name: METHODS[name].backends for name in names if name in METHODS}
+
+
 @dataclass(frozen=True)
 class ListedBackend:
     """A backend, and whether it can be used here."""
@@ -54,14 +61,14 @@ class ListedBackend:
 
 
 @dataclass(frozen=True)
-class ParityListing(Findings):
+class ParityListing(ListedFindings):
     """Methods and backends."""
 
     methods: tuple[MethodSpec, ...]
     backends: tuple[ListedBackend, ...]
 
-    def show(self, screen: Screen) -> None:
-        methods = [
+    def document(self) -> Document:
+        methods = tuple(
             (
                 method.name,
                 f"{method.oracle.backend} {method.oracle.version}" if method.oracle else "none",
@@ -71,14 +78,23 @@ class ParityListing(Findings):
                 method.description,
             )
             for method in self.methods
-        ]
-        screen.rows(("method", "oracle", "tolerance", "sizes", "backends", "description"), methods)
+        )
         backends = []
         for backend in self.backends:
             found = ", ".join(f"{name} {version}" for name, version in backend.versions.items())
             kind = "own" if backend.own else "external"
             backends.append((backend.name, backend.language, kind, backend.missing or f"yes ({found})"))
-        screen.rows(("backend", "language", "kind", "available"), backends)
+        columns = ("method", "oracle", "tolerance", "sizes", "backends", "description")
+        tables = (
+            PlainTable("Methods", columns, methods),
+            PlainTable("Backends", ("backend", "language", "kind", "available"), tuple(backends)),
+        )
+        sections = (Section(table.name.lower(), table.name, (table,)) for table in tables)
+        return Document("What can be compared", sections=tuple(sections))
+
+    def to_model(self) -> dict[str, Any]:
+        methods = [method.model_dump(mode="json") for method in self.methods]
+        return {"methods": methods, "backends": list(map(asdict, self.backends))}
 
 
 def list_available(request: ParityListRequest) -> ParityListing:

@@ -15,12 +15,13 @@ from pydantic import ConfigDict, Field
 
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.files import FORMAT, Format, load_json
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import FileModel, Model
 from boosters_eval.core.text import count_of
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.rows import ParityRow, Place, merge, read_rows, select_current
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
+from boosters_eval.reports.document import Document, Listing, Section
+from boosters_eval.reports.findings import Reported, ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ def decide_gate(request: ParityGateRequest) -> ParityDecision:
     )
 
 
-class ParityDecision(Findings, Model):
+class ParityDecision(ReportedFindings, Model):
     """What the gate objects to, and what it looked at."""
 
     divergent: tuple[str, ...] = ()
@@ -64,6 +65,13 @@ class ParityDecision(Findings, Model):
         absent = f", {self.n_absent} left out" if self.n_absent else ""
         counts = f"{len(self.divergent)} divergent, {len(self.without_result)} without a result"
         return f"{word}: {count_of(self.n_judged, 'cell')} judged, {counts}{absent}"
+
+    def document(self) -> Document:
+        lines = (Listing.of(*self.objections),) if self.objections else ()
+        return Document("Parity gate", (self.summary,), sections=(Section("objections", "Objections", lines),))
+
+    def to_model(self) -> ParityDecision:
+        return self
 
     def show(self, screen: Screen) -> None:
         for sentence in (*self.objections, self.summary):
@@ -201,7 +209,7 @@ class BackendScore(Model):
     median_speedup: float | None = None
 
 
-class ParityReport(Model):
+class ParityReport(Reported, Model):
     """The content of every rendering."""
 
     schema_version: Format = FORMAT
@@ -216,6 +224,14 @@ class ParityReport(Model):
     scores: tuple[BackendScore, ...] = ()
     cells: tuple[ParityCell, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def document(self) -> Document:
+        from boosters_eval.programs.parity.document import lay_out_report  # noqa: PLC0415 (it knows this module)
+
+        return lay_out_report(self)
+
+    def to_model(self) -> ParityReport:
+        return self
 
 
 def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None) -> ParityReport:

@@ -368,14 +368,13 @@ class ParityKind(RunKind):
         }
 
     def files(self) -> dict[str, str]:
-        """The dashboard, the report, and the rows for `parity gate` and `parity render`."""
-        from boosters_eval.programs.parity.dashboard import render_dashboard  # noqa: PLC0415 (only at the end)
+        """The page, the report as data, and the rows for `parity gate` and `parity render`."""
+        from boosters_eval.programs.parity.catalog import list_declared  # noqa: PLC0415 (only at the end)
         from boosters_eval.programs.parity.findings import build_parity_report  # noqa: PLC0415
-        from boosters_eval.programs.parity.rendering import declared_backends, render_parity_json  # noqa: PLC0415
 
-        report = build_parity_report(self.findings, declared_backends(self.findings))
+        report = build_parity_report(self.findings, list_declared(self.findings))
         return {
-            "report.html": render_dashboard(report),
-            "results.json": render_parity_json(report),
+            "report.html": report.to_html(),
+            "results.json": report.to_json(),
             "rows.csv": render_rows(self.findings),
         }

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, ExitCode, FileFormatError
 from boosters_eval.core.files import FORMAT, Format, check_format, find_home, load_json, read_text, write_atomically
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.engine.artifacts import load_array, save_array
 from boosters_eval.programs.parity.method import ParameterValue, Size
+from boosters_eval.reports.document import Document, Listing, PlainTable, Section
+from boosters_eval.reports.findings import ListedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,21 +142,25 @@ def verify_stored(request: OraclesVerifyRequest) -> VerifiedOracles:
 
 
 @dataclass(frozen=True)
-class StoredOracles(Findings):
+class StoredOracles(ListedFindings):
     """The references of a folder."""
 
     references: tuple[StoredReference, ...]
 
-    def show(self, screen: Screen) -> None:
-        rows = [
+    def document(self) -> Document:
+        rows = tuple(
             (found.method, str(found.size), found.role, f"{found.backend} {found.version}", found.measured_at)
             for found in self.references
-        ]
-        screen.rows(("method", "size", "role", "backend", "measured"), rows, keys=3)
+        )
+        table = PlainTable("References", ("method", "size", "role", "backend", "measured"), rows, keys=3)
+        return Document("Stored references", sections=(Section("references", "", (table,)),))
+
+    def to_model(self) -> list[dict[str, Any]]:
+        return [found.model_dump(mode="json") for found in self.references]
 
 
 @dataclass(frozen=True)
-class VerifiedOracles(Findings):
+class VerifiedOracles(ListedFindings):
     """What is wrong with each reference, by its name; '' if nothing is."""
 
     faults: dict[str, str]
@@ -166,9 +171,12 @@ class VerifiedOracles(Findings):
         whole = self.faults and not any(self.faults.values())
         return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
 
-    def show(self, screen: Screen) -> None:
-        for name, fault in self.faults.items():
-            screen.say(f"{name}: {fault or 'unchanged'}")
+    def document(self) -> Document:
+        lines = Listing.of(*(f"{name}: {fault or 'unchanged'}" for name, fault in self.faults.items()))
+        return Document("Stored references", sections=(Section("references", "", (lines,)),))
+
+    def to_model(self) -> dict[str, str]:
+        return self.faults
 
     def conclude(self, screen: Screen) -> None:
         if not self.faults:

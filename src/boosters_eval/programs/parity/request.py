@@ -128,7 +128,7 @@ class ParityRenderRequest(Request):
 
     command: ClassVar = "parity render"
     help: ClassVar = "Render results as Markdown, as a dashboard of one HTML file, or as JSON."
-    program: ClassVar = "boosters_eval.programs.parity.rendering:render_results"
+    program: ClassVar = "boosters_eval.programs.parity.document:render_results"
 
     csv: Sequence[Path] = _CSV
     out: Path = parameter(kind=path(), written=True, help="The file to write: .md, .html (the dashboard) or .json.")

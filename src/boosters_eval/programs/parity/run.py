@@ -10,7 +10,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, tell
 from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.journal import read_journal
@@ -19,22 +18,26 @@ from boosters_eval.engine.runs import find_folder, list_run_folders
 from boosters_eval.engine.session import PlannedRun, check_names, continue_settings, open_session
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
-from boosters_eval.programs.parity.catalog import register_files
+from boosters_eval.programs.parity.catalog import list_declared, register_files
+from boosters_eval.programs.parity.findings import build_parity_report
 from boosters_eval.programs.parity.judge import Judge, make_row
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, METHODS, MethodSpec, Size, ensure_data
 from boosters_eval.programs.parity.references import find_root, open_store
 from boosters_eval.programs.parity.request import ParityRequest
 from boosters_eval.programs.parity.rows import ParityRow, RowKey, merge, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from boosters_eval.core.findings import Screen
+    from boosters_eval.core.findings import Findings, Screen
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.settings import RunSettings
+    from boosters_eval.programs.parity.findings import ParityReport
     from boosters_eval.programs.parity.request import OraclesRefreshRequest
+    from boosters_eval.reports.document import Document
 
 PARITY = "parity"  # what these runs are read as
 _NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.DEFERRED, BindingStatus.NOT_IMPLEMENTED)
@@ -72,7 +75,7 @@ def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
 
 
 @dataclass(frozen=True)
-class ParityRun(Findings):
+class ParityRun(ReportedFindings):
     """A row for each cell that was asked for: run, kept or absent."""
 
     rows: tuple[ParityRow, ...]
@@ -84,6 +87,13 @@ class ParityRun(Findings):
         fine = (BindingStatus.OK, BindingStatus.DEFERRED, BindingStatus.NOT_AVAILABLE, BindingStatus.NOT_IMPLEMENTED)
         whole = self.rows and all(row.status in fine for row in self.rows)
         return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
+
+    def document(self) -> Document:
+        return self.to_model().document()
+
+    def to_model(self) -> ParityReport:
+        """The report that `parity render` writes."""
+        return build_parity_report(self.rows, list_declared(self.rows))
 
     def show(self, screen: Screen) -> None:
         shown = []

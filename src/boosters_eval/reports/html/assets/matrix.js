@@ -130,7 +130,7 @@
     } else {
       const speedup = cells.speedup[at];
       const reference = backend === method.oracleBackend;
-      const line = make("span", {}, time(cells.ms[at]));
+      const line = make("span", {}, time(cells.reported_ms[at]));
       if (reference) line.append(make("i", { textContent: " · oracle" }));
       else if (speedup !== null) line.append(make("i", { textContent: ` · ${times(speedup)}` }));
       button.append(make("b", { textContent: word }), line);
@@ -226,28 +226,28 @@
       "Differences",
       pairs([
         ["Oracle", against],
-        ["Judged by", cells.divergence[at] === null ? "" : `${texts[cells.metric[at]]} ${number(cells.divergence[at])}, tolerance ${number(cells.tolerance[at], 1)}`],
-        ["Max abs", number(cells.maxAbs[at])],
-        ["Relative RMSE", number(cells.relative[at])],
-        ["Rows off", cells.rowsOff[at] === null ? "" : share(cells.rowsOff[at])],
-        ["Canonical binding", binding && `${binding}${cells.bindingMaxAbs[at] === null ? "" : `, max abs ${number(cells.bindingMaxAbs[at])}`}`],
+        ["Judged by", cells.divergence[at] === null ? "" : `${texts[cells.divergence_metric[at]]} ${number(cells.divergence[at])}, tolerance ${number(cells.tolerance[at], 1)}`],
+        ["Max abs", number(cells.max_abs[at])],
+        ["Relative RMSE", number(cells.relative_rmse[at])],
+        ["Rows off", cells.rows_off[at] === null ? "" : share(cells.rows_off[at])],
+        ["Canonical binding", binding && `${binding}${cells.binding_max_abs[at] === null ? "" : `, max abs ${number(cells.binding_max_abs[at])}`}`],
       ]),
     );
   };
   const timing = (at, place) => {
     const speedup = cells.speedup[at];
-    const runs = cells.runs[at] === null ? "" : `${texts[cells.statistic[at]]} of ${plural(cells.runs[at], "run")}, ${cells.totalRuns[at]} with the warm start (${texts[cells.protocol[at]]}, ended by: ${texts[cells.stop[at]].replaceAll("_", " ")})`;
+    const runs = cells.n_runs[at] === null ? "" : `${texts[cells.timing_statistic[at]]} of ${plural(cells.n_runs[at], "run")}, ${cells.total_runs[at]} with the warm start (${texts[cells.timing_schema[at]]}, ended by: ${texts[cells.stop_reason[at]].replaceAll("_", " ")})`;
     return part(
       "Time",
       pairs([
-        ["Reported", cells.ms[at] === null ? "" : time(cells.ms[at])],
+        ["Reported", cells.reported_ms[at] === null ? "" : time(cells.reported_ms[at])],
         ["Statistic", runs],
         ["Speed-up", speedup === null ? "" : `${times(speedup)} the speed of the oracle`],
-        ["Load (not counted)", time(cells.load[at])],
-        ["Prepare", time(cells.prepare[at])],
-        ["Fit", time(cells.fit[at])],
-        ["Predict", time(cells.predict[at])],
-        ["Threads", cells.observed[at] === null ? "" : `${place.threads} asked for, ${cells.observed[at]} observed`],
+        ["Load (not counted)", time(cells.load_ms[at])],
+        ["Prepare", time(cells.prepare_ms[at])],
+        ["Fit", time(cells.fit_ms[at])],
+        ["Predict", time(cells.predict_ms[at])],
+        ["Threads", cells.threads_observed[at] === null ? "" : `${place.threads} asked for, ${cells.threads_observed[at]} observed`],
         ["Repeatable", cells.repeatable[at] === null ? "" : cells.repeatable[at] ? "yes: a second run gave the same bits" : "no: a second run gave other bits"],
       ]),
       strips(at, place),
@@ -307,12 +307,12 @@
         const name = `${warm ? "warm start" : `run ${k + 1}`}: ${number(sample, 4)} ms`;
         group.append(draw("circle", { class: warm ? "warm" : "scored", cx: x(sample), cy: y, r: 3.4 }, draw("title", {}, name)));
       });
-      const reported = cells.ms[line.at];
+      const reported = cells.reported_ms[line.at];
       if (reported > 0) group.append(draw("line", { class: "reported", x1: x(reported), x2: x(reported), y1: top + 10, y2: top + 38 }, draw("title", {}, `reported: ${number(reported, 4)} ms`)));
       const label = draw("text", { class: "name", x: left, y: top + 6 }, line.name);
       image.append(group, label);
     });
-    image.setAttribute("aria-label", shown.map((line) => `${line.name}: ${plural(line.samples.length, "sample")}, reported ${time(cells.ms[line.at])}`).join("; "));
+    image.setAttribute("aria-label", shown.map((line) => `${line.name}: ${plural(line.samples.length, "sample")}, reported ${time(cells.reported_ms[line.at])}`).join("; "));
     return make("figure", {}, image, make("figcaption", { textContent: "Each run a dot, the warm start hollow, the reported time a bar." }));
   };
 
@@ -332,8 +332,8 @@
       ended ? make("pre", { textContent: ended }) : "",
       differences(at),
       timing(at, place),
-      part("Versions", pairs(facts(texts[cells.versions[at]]))),
-      part("Run", pairs([...facts(texts[cells.host[at]]), ["Measured", texts[cells.at[at]]], ["Run", texts[cells.run[at]]], ["Parameters", texts[cells.parameters[at]]], ["Data", texts[cells.data[at]]]])),
+      part("Versions", pairs(facts(texts[cells.versions_json[at]]))),
+      part("Run", pairs([...facts(texts[cells.host_json[at]]), ["Measured", texts[cells.measured_at[at]]], ["Run", texts[cells.run_id[at]]], ["Parameters", texts[cells.parameters_digest[at]]], ["Data", texts[cells.data_digest[at]]]])),
       part("Reproduce", make("pre", { className: "command", textContent: `${texts[cells.what[at]]} ${texts[cells.how[at]]}` })),
     );
     panel.showModal();
@@ -370,7 +370,6 @@
     chips.forEach((other) => other.setAttribute("aria-pressed", String(lit === other.dataset.word)));
     for (const button of drawn.querySelectorAll(".cell")) button.classList.toggle("dim", lit !== null && !button.classList.contains(`v-${lit}`));
   }));
-  for (const piece of document.querySelectorAll(".bar i")) piece.style.flexGrow = piece.dataset.share;
 
   // A link to a cell: #cell=method&backend&size&threads
   const linked = location.hash.startsWith("#cell=") ? location.hash.slice(6).split("&").map(decodeURIComponent) : null;

@@ -1,36 +1,24 @@
-"""What the renderings say: merging, NR, marks, totals, speed-ups, and foreign text."""
+"""What rows come to: the gate's decision on them, and the report: merging, NR, marks, totals, speed-ups."""
 
 from __future__ import annotations
 
 import json
-import re
 import shlex
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 import parity_rows as given
-from boosters_eval.cli.app import run
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.parity.dashboard import render_dashboard
-from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report, reproduce_parts
-from boosters_eval.programs.parity.markdown import render_parity_markdown
-from boosters_eval.programs.parity.rendering import render_parity_json
-from boosters_eval.programs.parity.rows import merge, read_rows, write_rows
+from boosters_eval.programs.parity.findings import WORDS, build_parity_report, decide, reproduce_parts
+from boosters_eval.programs.parity.rows import ParityRow, merge
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLD, NEW = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
 
 
 def cells(report):
     return {(c.row.method, c.row.backend, c.row.n, c.row.threads): c for c in report.cells}
-
-
-def line(markdown, start):
-    return next(text for text in markdown.splitlines() if text.startswith(start))
 
 
 # ---- Merging
@@ -155,104 +143,25 @@ def test_the_command_reproduces_the_cell_with_its_oracle_and_its_cap_and_is_quot
     assert "--backends sklearn " in whole
 
 
-# ---- Markdown
+# ---- The gate
 
 
-def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
-    text = render_parity_markdown(build_parity_report(given.story()))
-    assert "- **Host**: system Linux 6.1, processor Test CPU, BLAS openblas 0.3.30, Python 3.12.1\n" in text
-    assert "- **Run date**: 2026-01-02 03:04 UTC\n" in text
-    assert "numpy 2.5.4" in line(text, "- **Versions**")
-    assert re.search(r"\| divergent +\| 4 ", text)
-    assert re.search(r"\| all +\| 43 ", text)
-    assert "200x50, 1 thread " in text
-    assert "2000x50, 2 threads" in text
-    assert re.search(r"\| pls4all +\| rounding 0\.526 ms, 43\u00d7", text)
-    assert "convention (binding divergent) 2.08 ms, 11\u00d7" in text
-    for backend, mark in (("R.simpls", "NR"), ("hang", "⏳"), ("segfault", "—"), ("refuses", "—")):
-        assert re.search(rf"^\| {re.escape(backend)} +\| {mark} +\| {mark} +\|", text, re.MULTILINE)
-    assert "- segfault (200x50 @1, 200x50 @2, 2000x50 @1, 2000x50 @2): — crashed: SIGSEGV: died (in fit)\n" in text
-    assert line(text, "- R.simpls").endswith(": NR not_available: Rscript is not installed")
-    assert "It scales its columns to unit variance." in line(text, "- pls4all.sklearn (")
-    assert line(text, "- other").endswith("divergent 0.200 (relative_rmse), max abs 1.20, 31.0 % of rows off")
+def row(backend: str, verdict: str, data: str, day: int, **changes: Any) -> ParityRow:
+    given = {"method": "m", "n": 9, "p": 1, "threads": 1, "own": True, "status": "ok", "data_digest": data}
+    at = f"2026-01-0{day}T00:00:00+00:00"
+    return ParityRow(**{**given, "backend": backend, "verdict": verdict, "measured_at": at, **changes})
 
 
-def test_an_older_file_without_a_host_says_so_and_an_empty_one_too():
-    text = render_parity_markdown(build_parity_report([given.parity_row(host_json="", versions_json="not json")]))
-    assert "- **Host**: not recorded\n" in text
-    assert "unreadable not json" in line(text, "- **Versions**")
-    assert "No results." in render_parity_markdown(build_parity_report([]))
-    assert "No results." in render_dashboard(build_parity_report([]))
+def test_what_was_found_on_older_data_neither_fails_nor_passes_the_gate() -> None:
+    mended = [row("a", "divergent", "old", 1), row("a", "rounding", "new", 2)]
+    assert decide(mended).exit_code == 0
+    assert decide(mended[::-1]).summary == "AGREE: 1 cell judged, 0 divergent, 0 without a result"
+    broken = [row("a", "rounding", "old", 1), row("a", "divergent", "new", 2)]
+    assert decide(broken).exit_code == 1
 
 
-def test_numbers_that_are_not_finite_are_words():
-    row = given.parity_row(verdict="divergent", divergence=float("inf"), reported_ms=float("nan"), max_abs=float("inf"))
-    report = build_parity_report([row])
-    assert "divergent inf (relative_rmse), max abs inf" in render_parity_markdown(report)
-    assert '"divergence":["inf"]' in render_dashboard(report)
-    assert json.loads(render_parity_json(report))["cells"][0]["row"]["divergence"] is None
-
-
-# ---- All renderings
-
-
-def test_json_is_a_strict_model_that_reads_itself_back():
-    report = build_parity_report(given.story())
-    text = render_parity_json(report)
-    assert ParityReport.model_validate_json(text) == report
-    content = json.loads(text)
-    assert (content["schema_version"], content["kind"]) == (10, "boosters-eval parity")
-    with pytest.raises(ConfigError):
-        ParityReport.model_validate({**content, "schema_version": 2})
-    with pytest.raises(ConfigError):
-        ParityReport.model_validate({**content, "extra": 1})
-
-
-def test_foreign_text_is_escaped_in_every_rendering():
-    report = build_parity_report(given.hostile())
-    markdown, page = render_parity_markdown(report), render_dashboard(report)
-    assert "<img" not in markdown
-    assert "<script>" not in markdown
-    assert all(text.count("\u202e") == 0 for text in (markdown, page, render_parity_json(report)))
-    assert "<img" not in page
-    assert page.count("<script") == page.count("</script>") == 2
-    tables = [text for text in markdown.splitlines() if text.startswith("| b ")]
-    assert all(len(re.findall(r"(?<!\\)\|", text)) == 6 for text in tables[:1])
-
-
-def test_the_same_rows_give_the_same_bytes():
-    for render in (render_parity_markdown, render_dashboard, render_parity_json):
-        assert render(build_parity_report(given.story())) == render(build_parity_report(given.story()))
-
-
-# ---- The command
-
-
-def render(*arguments: object) -> int:
-    return run(["parity", "render", *map(str, arguments)])
-
-
-def test_the_command_merges_files_and_writes_what_the_name_asks_for(tmp_path: Path, capsys):
-    write_rows(tmp_path / "a.csv", given.story())
-    write_rows(tmp_path / "b.csv", [given.parity_row("ikpls", measured_at=NEW, verdict="divergent", ms=77.0)])
-    for suffix in ("md", "html", "json"):
-        out = tmp_path / f"out.{suffix}"
-        assert render("--csv", tmp_path / "a.csv", tmp_path / "b.csv", "--out", out) == 0
-        assert "77.0 ms" in out.read_text(encoding="utf-8") or suffix != "md"
-    assert read_rows(tmp_path / "a.csv") == given.story()
-    report = ParityReport.model_validate_json((tmp_path / "out.json").read_text(encoding="utf-8"))
-    assert cells(report)["pls", "ikpls", 200, 1].word == "divergent"
-    assert report.totals["divergent"] == 5
-    assert "Written" in capsys.readouterr().err
-
-
-def test_a_wrong_name_or_file_is_one_sentence(tmp_path: Path, capsys):
-    write_rows(tmp_path / "a.csv", given.story())
-    assert render("--csv", tmp_path / "a.csv", "--out", tmp_path / "out.pdf") == 3
-    assert "'--out' option must end in .md, .html or .json. Got" in capsys.readouterr().err
-    assert render("--csv", tmp_path / "none.csv", "--out", tmp_path / "out.md") == 3
-    assert "none.csv" in capsys.readouterr().err
-    (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    assert render("--csv", tmp_path / "bad.csv", "--out", tmp_path / "out.md") == 3
-    assert "is not a file of parity results" in capsys.readouterr().err
-    assert not (tmp_path / "out.md").exists()
+def test_a_binding_that_has_only_older_data_has_no_result() -> None:
+    found = decide([row("a", "rounding", "old", 1), row("b", "rounding", "new", 2)])
+    assert found.exit_code == 2
+    assert found.without_result[0].startswith("m 9x1 a, 1 thread: only measured on other data")
+    assert decide([row("a", "rounding", "old", 1, own=False), row("b", "rounding", "new", 2)]).exit_code == 0

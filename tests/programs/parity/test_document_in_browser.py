@@ -1,11 +1,10 @@
-"""The dashboard in a real browser: headless Chromium without a network."""
+"""The page with its matrices in a real browser: headless Chromium without a network."""
 
 from __future__ import annotations
 
 import pytest
 
 import parity_rows as given
-from boosters_eval.programs.parity.dashboard import render_dashboard
 from boosters_eval.programs.parity.findings import build_parity_report, reproduce_parts
 from browser import contrast
 
@@ -17,7 +16,7 @@ COLOURS = ("exact", "near", "edge", "habit", "chance", "apart", "none")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dashboards")
     for name, rows in (("story", given.story()), ("hostile", given.hostile())):
-        page = render_dashboard(build_parity_report(rows, DECLARED))
+        page = build_parity_report(rows, DECLARED).to_html()
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
 
@@ -169,14 +168,14 @@ def test_verdicts_have_enough_contrast(visit, scheme):
 def test_without_scripts_the_page_says_where_the_cells_are_and_shows_the_rest(visit):
     seen = visit(java_script_enabled=False)
     assert seen.page.locator("noscript p").is_visible()
-    assert seen.page.locator(".score").first.is_visible()
+    assert seen.page.locator("#backends tbody tr").first.is_visible()
     assert seen.page.locator("#findings tbody tr").first.is_visible()
 
 
 def test_a_matrix_of_very_many_cells_is_drawn_in_part_until_asked_for(open_page, tmp_path):
     rows = [given.parity_row(f"b{j}", method=f"m{i}", samples_ns=()) for i in range(105) for j in range(20)]
     path = tmp_path / "many.html"
-    path.write_text(render_dashboard(build_parity_report(rows)), encoding="utf-8")
+    path.write_text(build_parity_report(rows).to_html(), encoding="utf-8")
     seen = open_page(path)
     assert seen.page.locator(".cell").count() == 2000
     seen.page.get_by_role("button", name="Show all 105 rows").click()
