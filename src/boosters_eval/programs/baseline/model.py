@@ -131,7 +131,7 @@ class AbsentResult(_Part):
     reason: str
 
 
-Results = tuple[BaselineResult, ...]
+_Results = tuple[BaselineResult, ...]
 _Seeds = tuple[int, ...]
 
 
@@ -154,7 +154,7 @@ class Baseline(Reported, _Part):
     mapping_digest: str | None = None
     machine: dict[str, Any] = Field(default_factory=dict)
     absent: tuple[AbsentResult, ...] = ()
-    results: Annotated[Results, MinLen(1)]
+    results: Annotated[_Results, MinLen(1)]
 
     def document(self) -> Document:
         """What it holds, pair by pair."""
@@ -201,7 +201,7 @@ class _RfcBaseline(_Part):
     recorded_at: datetime
     git_sha: str | None = None
     config: _RfcConfig = _RfcConfig()
-    results: Results
+    results: _Results
 
 
 def _is_of_rfc(version: Any) -> bool:
