@@ -84,7 +84,8 @@ def list_notes(notes: Sequence[str]) -> str:
 
 def scroll(table: str, name: str) -> str:
     """A wide table scrolls inside its card, also by keyboard."""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(name)}">{table}</div>'
+    label = f'aria-label="Table: {text(name)}" data-title="{text(name)}"'
+    return f'<div class="scroll" tabindex="0" role="region" {label}>{table}</div>'
 
 
 def search_field(name: str, targets: str, groups: str = "") -> str:

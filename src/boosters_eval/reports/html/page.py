@@ -110,7 +110,7 @@ def _summarize(document: Document) -> str:
     if document.facts:
         parts.append(f'<dl class="facts">{"".join(map(_fact, document.facts))}</dl>')
     if board := document.leaderboard:
-        parts.append(f'<div class="card"><h4>{text(board.name)}</h4>{_table(board, "sortable")}</div>')
+        parts.append(f'<div class="card"><h2 class="title">{text(board.name)}</h2>{_table(board, "sortable")}</div>')
     return f'<div id="summary">{"".join(parts)}</div>'
 
 
@@ -155,7 +155,7 @@ def _render(block: Block, document: Document, *, inside: bool = False) -> str:  
         case PlainTable():
             content = _table(block, "sortable params" if inside else "sortable wide")
         case Code():
-            content = f"<pre>{text(block.text)}</pre>"
+            content = f'<pre tabindex="0">{text(block.text)}</pre>'
         case Listing():
             content = f'<ul class="notes">{"".join(map(_item, block.items))}</ul>'
         case Notes():
@@ -172,7 +172,7 @@ def _inner(blocks: Sequence[Block], document: Document) -> str:
 def _card(title: str, aside: str, words: str, body: str) -> str:
     small = f"<small>{text(aside)}</small>" if aside else ""
     search = f' data-search="{text(f"{title} {aside} {words}")}"' if words else ""
-    return f'<article class="card"{search}><h4>{text(title)}{small}</h4>{body}</article>'
+    return f'<article class="card"{search}><h3 class="title">{text(title)}{small}</h3>{body}</article>'
 
 
 def _results(block: Results, document: Document) -> str:

@@ -111,7 +111,7 @@
   // What is folded gets its controls when it is opened: a page may have hundreds of tables.
   const equip = (part) => {
     all(".scroll > table", part).filter((table) => !table.dataset.ready && !table.closest("details:not([open])")).forEach((table) => {
-      const title = table.parentElement.getAttribute("aria-label");
+      const title = table.parentElement.dataset.title;
       table.dataset.ready = "yes";
       if (table.classList.contains("sortable")) makeSortable(table);
       const place = document.createElement("div");
