@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.history.difference import RunDifference
     from boosters_eval.programs.history.index import Reindexed
-    from boosters_eval.programs.history.listing import HistoryListing, HistoryRun
+    from boosters_eval.programs.history.model import HistoryListing, HistoryRun
     from boosters_eval.programs.history.report import HistoryReport
     from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
     from boosters_eval.programs.importances.request import ImportancesRequest

@@ -52,7 +52,7 @@ def test_a_report_is_written_in_each_format(known, tmp_path, capsys):
     assert "<h1>History</h1>" in file.read_text()
     assert capsys.readouterr().err == f"Written: {file}\n"
     assert run(["history", "report"]) == 0
-    assert capsys.readouterr().out.startswith("# History\n\n24 runs, 3 lines, 2 steps.\n")
+    assert capsys.readouterr().out.startswith("# History\n\n## Answer\n\n2 steps in 2 of 3 lines, ")
     assert run(["history", "report", "--format", "json"]) == 0
     found = HistoryReport.model_validate(json.loads(capsys.readouterr().out))
     assert found.n_steps == 2

@@ -68,6 +68,7 @@ class PlainTable:
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     keys: int = 1  # columns that name a row
+    measured: bool = False  # whether it holds measurements; other tables have settings and long texts
 
 
 @dataclass(frozen=True, slots=True)

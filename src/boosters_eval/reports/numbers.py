@@ -75,6 +75,24 @@ def percent(share: float, *, sign: bool = True) -> str:
     return f"{share * 100:{'+' if sign else ''}.{0 if size >= 100 else 1 if size >= 1 else 2}f} %"
 
 
+def percent_change(change: float | None) -> str:
+    """A change in percent; one too small for two decimals is not written as none."""
+    if change is None:
+        return MISSING
+    if not change:
+        return "0 %"
+    return f"{change:+.1e} %" if abs(change) < 0.005 else percent(change / 100)
+
+
+def tell_apart(before: float, after: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart, four at least."""
+    for digits in range(4, 17):
+        shown = number(before, digits), number(after, digits)
+        if shown[0] != shown[1]:
+            return shown
+    return number(before, 17), number(after, 17)
+
+
 def p_value(p: float) -> str:
     """A p-value; below 0.001 no digits are given."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"

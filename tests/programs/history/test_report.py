@@ -9,9 +9,7 @@ import pytest
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.history import report as report_module
 from boosters_eval.programs.history.difference import compare_entries, compare_runs
-from boosters_eval.programs.history.markdown import render_history_markdown
 from boosters_eval.programs.history.model import HistoryFilter
-from boosters_eval.programs.history.page import render_history_page
 from boosters_eval.programs.history.report import HistoryReport, build_history_report, history_report
 from histories import a_history, a_series, an_entry
 from written_runs import SEEDS, written_run
@@ -98,8 +96,8 @@ def test_where_runs_with_more_seeds_outnumber_the_earlier_ones_the_page_says_tha
     assert [point.searched for point in line.points] == [False] * 8 + [True] * 9
     sentence = "8 runs are shown but not searched: they lack some of the 4 splits that most runs have."
     assert line.notes == (sentence,)
-    assert sentence in render_history_page(found)
-    assert sentence in render_history_markdown(found)
+    assert sentence in found.to_html()
+    assert sentence in found.to_markdown()
 
 
 def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched():
@@ -112,7 +110,7 @@ def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched(
     assert line.notes == ("Not searched for steps: the times were not taken in timing mode on a quiet machine.",)
     (line,) = build_history_report([a_series([0.5, float("nan")])]).lines
     assert (line.points[0].value, line.points[0].searched) == (None, False)
-    render_history_page(build_history_report([a_series([0.5, float("nan")])]))
+    assert "No finite value to draw." in build_history_report([a_series([0.5, float("nan")])]).to_html()
 
 
 def test_the_interval_of_a_time_does_not_reach_below_zero():
@@ -151,15 +149,18 @@ def test_the_json_is_a_strict_model_that_is_read_back(found):
 
 def test_markdown_has_the_steps_first_and_escapes_names():
     series = [a_series([0.5 + (i > 5)], entry=an_entry(i), config="a|b", target="<x>") for i in range(12)]
-    text = render_history_markdown(build_history_report(series))
-    assert "12 runs, 1 line, 1 step." in text
+    text = build_history_report(series).to_markdown()
+    assert text.startswith(
+        "# History\n\n## Answer\n\n1 step in 1 of 1 line, 1 for the worse.\n\nThe latest: &lt;x&gt; RMSE on a"
+    )
+    assert "\nWhat 12 runs measured. From 2026-01-05 to 2026-01-08.\n" in text
     assert text.index("## Steps") < text.index("## a\\|b")
     assert "&lt;x&gt;" in text
     assert "0.5000 → 1.500 (+200 %)" in text
-    assert "No step was found in any line." in render_history_markdown(build_history_report(series[6:] + series[6:]))
+    assert "No step was found in any line." in build_history_report(series[6:] + series[6:]).to_markdown()
 
 
-@pytest.mark.parametrize("render", [render_history_markdown, render_history_page])
+@pytest.mark.parametrize("render", [HistoryReport.to_markdown, HistoryReport.to_html])
 def test_too_few_runs_are_not_told_as_no_step(render):
     text = render(build_history_report(a_history(9)))
     assert "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 9." in text
@@ -192,7 +193,7 @@ def test_runs_in_which_all_cells_failed_are_told(tmp_path):
     assert all(note in line.notes for line in found.lines)
     alone = "xgboost on diabetes/gbdt: All cells failed in one run, which has no point: c0ffee13."
     assert found.notes[-1] == alone
-    for text in (render_history_page(found), render_history_markdown(found)):
+    for text in (found.to_html(), found.to_markdown()):
         assert note in text
         assert alone in text
     assert not history_report(HistoryFilter(libraries=("lightgbm",)), tmp_path).failures
@@ -213,7 +214,7 @@ def test_a_competitor_whose_cells_all_failed_is_worse_than_before(tmp_path):
 
 def test_a_tiny_change_is_not_written_as_none():
     series = [a_series([0.5 + 1e-7 * (i > 5)], entry=an_entry(i)) for i in range(12)]
-    text = render_history_markdown(build_history_report(series))
+    text = build_history_report(series).to_markdown()
     assert "0.5 → 0.5000001 (+2.0e-05 %)" in text or "0.5000000 → 0.5000001 (+2.0e-05 %)" in text
 
 

@@ -4,7 +4,6 @@ from itertools import chain
 
 import pytest
 
-from boosters_eval.programs.history.page import render_history_page
 from boosters_eval.programs.history.report import build_history_report
 from browser import faults_on_paper, unfolded_faults
 from histories import a_history, a_series, an_entry
@@ -27,7 +26,7 @@ def pages(tmp_path_factory):
         "quiet": a_history(3),
         "one": [a_series([0.5])],
     }.items():
-        (folder / f"{name}.html").write_text(render_history_page(build_history_report(series)), encoding="utf-8")
+        (folder / f"{name}.html").write_text(build_history_report(series).to_html(), encoding="utf-8")
     return folder
 
 
@@ -113,7 +112,7 @@ def test_lines_and_steps_can_be_filtered_and_numbers_unfolded_by_keyboard(visit)
     seen.page.keyboard.press("Enter")
     table = seen.page.get_by_role("region", name="Runs of lightgbm on california/gbdt, Apple M2, 8 cores")
     assert table.locator("tbody tr").count() == 12
-    assert table.locator("tbody tr").first.locator("th").inner_text() == an_entry(11).git_sha[:8]
+    assert table.locator("tbody tr").first.locator("td").first.inner_text() == an_entry(11).git_sha[:8]
     assert seen.page.evaluate("() => document.activeElement.tagName") == "SUMMARY"
 
 
@@ -123,17 +122,20 @@ def test_many_runs_are_a_trace_with_a_band_and_a_short_table(visit):
     assert (figure.locator("circle").count(), figure.locator("polygon.area").count()) == (0, 1)
     assert len(figure.locator("polyline.trace").get_attribute("points").split()) == 150
     seen.page.locator("#lines summary", has_text="The latest 50 of 150 runs").click()
-    assert seen.page.locator("#lines .more tbody tr:visible").count() == 50
+    assert seen.page.locator("#lines details tbody tr:visible").count() == 50
 
 
 def test_without_a_step_the_page_says_so(visit):
     seen = visit("quiet")
-    said = seen.page.locator("#steps p").all_inner_texts()
-    assert said[0] == "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 3."
+    assert (
+        seen.page.locator("#summary .headline").inner_text()
+        == "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 3."
+    )
+    assert seen.page.locator("#steps").count() == 0
     assert "too few runs for a step" in seen.page.locator("#lines figcaption").first.inner_text()
     seen = visit("story")
     assert "no step found" in seen.page.locator("#lines figcaption", has_text="MAE").first.text_content()
-    rule = seen.page.locator("#steps p.rule").inner_text().replace("\u00a0", " ")
+    rule = seen.page.locator("#notes li").first.inner_text().replace("\u00a0", " ")
     assert "False-alarm rate: at most 1 %" in rule
     assert "a machine that is slower for a few runs, looks like a step" in rule
 

@@ -18,7 +18,10 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.compare import ALPHA, HistoryComparison, compare_series
 from boosters_eval.programs.history.model import NOT_COMPARABLE
+from boosters_eval.reports.document import Document, Fact, Listing, Notes, Results, Section
 from boosters_eval.reports.findings import ReportedFindings
+from boosters_eval.reports.numbers import MISSING, number, percent_change, tell_apart
+from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
     from boosters_eval.programs.history.request import DiffRunsRequest
-    from boosters_eval.reports.document import Document
 
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
@@ -83,13 +85,27 @@ class RunDifference(ReportedFindings, Model):
     notes: tuple[str, ...] = ()
 
     def document(self) -> Document:
-        """Both runs, and a table per benchmark."""
-        from boosters_eval.programs.history.document import lay_out_difference  # noqa: PLC0415 (it reads this)
-
-        return lay_out_difference(self)
+        """Both runs, and a table per benchmark; the later run is judged against the earlier one, so it is first."""
+        by_config: dict[str, list[NumberChange]] = {}
+        for change in self.changes:
+            by_config.setdefault(change.config, []).append(change)
+        verdicts = [change.verdict for change in self.changes]
+        sides = f"Before: {_tell_run(self.before)}", f"After: {_tell_run(self.after)}"
+        return Document(
+            f"{self.after.run} against {self.before.run}",
+            lead=f"{sides[0]}. {sides[1]}.",
+            facts=tuple(
+                Fact(word.capitalize(), str(verdicts.count(word)), alarm=word == "worse" and word in verdicts)
+                for word in ("better", "worse", "equivalent", "inconclusive", NOT_COMPARABLE)
+            ),
+            sections=(
+                Section("runs", "", (Listing.of(*sides),), only="text"),
+                Section("results", "", tuple(Results(_tabulate(*one)) for one in by_config.items()), short="Results"),
+                Section("notes", "Notes", (Notes(self.notes),) if self.notes else ()),
+            ),
+        )
 
     def to_model(self) -> Model:
-        """Itself."""
         return self
 
 
@@ -254,3 +270,70 @@ def label_metric(name: str) -> str:
     """A metric or a measurement as a person reads it."""
     others = {"build_time_s": "Build time (s)", "fit_time_s": "Fit time (s)", "cpu_time_s": "CPU time (s)"}
     return _measures().get(name) or others.get(name) or clean(label(name))
+
+
+def _tell_run(run: ComparedRun) -> str:
+    """A run in a few words."""
+    commit = f", commit {run.commit}" if run.commit else ""
+    when = run.started_at[:16].replace("T", " ")
+    machine = " ".join(filter(None, [run.machine_label, run.machine[:6]]))
+    return f"run {run.run} of {when}{commit} on {machine or 'an unknown machine'}"
+
+
+_COLUMNS = (
+    Column("version", "Version", None),
+    Column("before", "Before", None),
+    Column("after", "After", None),
+    Column("change", "Change", None),
+    Column("interval", "Interval", None),
+    Column("verdict", "Verdict", None),
+    Column("how", "How", None),
+)
+
+
+def _tabulate(config: str, changes: Sequence[NumberChange]) -> ReportTable:
+    notes: dict[str, list[str]] = {}
+    for change in changes:
+        if change.note:
+            notes.setdefault(change.note, []).append(f"{change.target} {change.label}")
+    return ReportTable(
+        name=config,
+        row_names=("Competitor", "Metric"),
+        answer=_answer(changes),
+        columns=_COLUMNS,
+        rows=tuple(Row((change.target, change.label), tuple(_cells(change))) for change in changes),
+        notes=tuple(f"{', '.join(who)}: {note}" for note, who in notes.items()),
+    )
+
+
+def _answer(changes: Sequence[NumberChange]) -> str:
+    """What is worse and what is better, in one sentence."""
+    named = {
+        word: ", ".join(f"{one.target} {one.label}" for one in changes if one.verdict == word)
+        for word in ("worse", "better")
+    }
+    said = "; ".join(f"{word}: {names}" for word, names in named.items() if names)
+    return f"{said[0].upper()}{said[1:]}." if said else "Nothing was found to be better or worse."
+
+
+def _cells(change: NumberChange) -> Iterable[TableCell]:
+    versions = list(dict.fromkeys(v or MISSING for v in (change.version_before, change.version_after)))
+    yield _cell(" → ".join(versions))
+    shown = [MISSING if value is None else number(value, 5) for value in (change.before, change.after)]
+    if change.before is not None and change.after is not None and change.before != change.after:
+        shown = list(tell_apart(change.before, change.after))
+    yield _cell(shown[0], change.before)
+    yield _cell(shown[1], change.after)
+    yield _cell(percent_change(change.percent), change.percent)
+    bounds = MISSING
+    if change.low_percent is not None and change.high_percent is not None:
+        bounds = f"{percent_change(change.low_percent)} to {percent_change(change.high_percent)}"
+    elif change.low is not None and change.high is not None:
+        bounds = f"{number(change.low)} to {number(change.high)}"
+    yield _cell(bounds, change.low)
+    yield _cell(change.verdict)
+    yield _cell(change.how)
+
+
+def _cell(shown: str, value: float | None = None) -> TableCell:
+    return TableCell(mean=value, std=None, n=0, text=shown)

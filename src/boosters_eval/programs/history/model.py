@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import math
 import struct
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
+from boosters_eval.reports.document import PlainTable, show_cell
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.reports.document import Document
 
 Origin = Literal["run", "import"]
 _SHORT_SHA = 8
@@ -115,6 +121,79 @@ class Change:
     verdict: str
     before: str  # the run's key; empty if there is none
     before_mean: float | None = None
+
+
+@dataclass(frozen=True)
+class HistoryRun(ReportedFindings):
+    """A run, and what it measured against the run before on the same machine."""
+
+    entry: RunEntry
+    changes: tuple[Change, ...]
+    data: str = ""  # its data sets, if no change names them
+
+    @property
+    def remark(self) -> str:
+        """Which run is the one before."""
+        before = next((change.before for change in self.changes if change.before), "")
+        if not before:
+            return ""
+        run_id, attempt, started, _ = before.rsplit("/", 3)
+        return f"the run before is {run_id}/{attempt}, of {started}."
+
+    def document(self) -> Document:
+        from boosters_eval.programs.history.document import lay_out_run  # noqa: PLC0415 (it reads this)
+
+        return lay_out_run(self)
+
+    def show(self, screen: Screen) -> None:
+        """The facts, then the numbers."""
+        facts, *numbers = (block for block in self.document().blocks() if isinstance(block, PlainTable))
+        for name, value in facts.rows:
+            screen.say(f"{name:<10}{value}")
+        for table in numbers:
+            screen.say("")
+            screen.rows(table.headings, [[*map(show_cell, row)] for row in table.rows], keys=table.keys)
+        if self.remark:
+            screen.note(f"Note: {self.remark}")
+
+    def to_model(self) -> dict[str, Any]:
+        """The run as plain data; a mean that is not there is null."""
+        changes = [{**asdict(change), "mean": change.mean if change.n else None} for change in self.changes]
+        return {**asdict(self.entry), "versions": dict(self.entry.versions), "changes": changes}
+
+
+@dataclass(frozen=True)
+class HistoryListing(ReportedFindings):
+    """Runs, the latest first."""
+
+    runs: tuple[HistoryRun, ...]
+    count: int  # without the limit
+    nothing: str = ""  # why there is none
+
+    @property
+    def remark(self) -> str:
+        """What is not listed."""
+        if self.nothing or self.count <= len(self.runs):
+            return self.nothing
+        return f"these are the latest {len(self.runs)} of {self.count} runs; {named('limit')} shows more."
+
+    def document(self) -> Document:
+        from boosters_eval.programs.history.document import lay_out_listing  # noqa: PLC0415 (it reads this)
+
+        return lay_out_listing(self)
+
+    def show(self, screen: Screen) -> None:
+        """A row per run."""
+        for table in self.document().blocks():
+            if isinstance(table, PlainTable):
+                screen.rows(table.headings, [[*map(show_cell, row)] for row in table.rows])
+
+    def to_model(self) -> list[dict[str, Any]]:
+        return [run.to_model() for run in self.runs]
+
+    def conclude(self, screen: Screen) -> None:
+        if self.remark:
+            screen.note(f"Note: {self.remark}")
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,14 @@ import json
 import re
 from dataclasses import fields, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
+from boosters_eval.engine.plain import list_data_sets
 from boosters_eval.programs.history.index import IMPORTS, ask_index, hold, stream_index
 from boosters_eval.programs.history.model import (
     COUNTED,
@@ -21,6 +23,8 @@ from boosters_eval.programs.history.model import (
     SERIES,
     Change,
     HistoryFilter,
+    HistoryListing,
+    HistoryRun,
     SeriesRow,
     read_entry,
 )
@@ -28,10 +32,9 @@ from boosters_eval.programs.history.model import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
-    from boosters_eval.programs.history.request import HistoryFilters
+    from boosters_eval.programs.history.request import HistoryFilters, ListHistoryRequest, ShowHistoryRequest
 
 EVERYTHING = HistoryFilter()
 _RECENT = 200  # runs from which costs are estimated
@@ -44,6 +47,25 @@ _NAMES = {
     "dataset": "SELECT DISTINCT dataset FROM parts",
     "library": "SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts",
 }
+
+
+def list_history(request: ListHistoryRequest) -> HistoryListing:
+    """The runs, the latest first."""
+    wanted = make_filter(request)
+    found, count = list_changes(wanted, request.home)
+    why = "" if found else explain_nothing(wanted, request.home)
+    return HistoryListing(tuple(HistoryRun(entry, tuple(changes)) for entry, changes in found), count, why)
+
+
+def show_history(request: ShowHistoryRequest) -> HistoryRun:
+    """One run, with all that it measured, or with its data sets if the history has no numbers of it."""
+    entry = find_run(request.reference, request.home)
+    changes = tuple(read_changes(entry, request.home, look=False))
+    if changes or entry.origin != "run":
+        return HistoryRun(entry, changes)
+    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (loads pydantic)
+
+    return HistoryRun(entry, changes, list_data_sets(RunFolder(Path(entry.source)), entry.attempt))
 
 
 def make_filter(request: HistoryFilters) -> HistoryFilter:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.files import FORMAT, Format
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.compare import observe_repeats
 from boosters_eval.programs.history.difference import is_usual, label_metric
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
 from boosters_eval.stats.inference import HUGE
 from boosters_eval.stats.tables import mean_interval
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.history.model import HistoryFilter, MetricSeries, RepeatValue, RunEntry
     from boosters_eval.programs.history.request import ReportHistoryRequest
+    from boosters_eval.reports.document import Document
 
     Splits = frozenset[tuple[int, int | None, str | None]]  # seed, fold and digest of each
 
@@ -117,7 +117,7 @@ class HistoryLine(Model):
         return sum(point.searched for point in self.points)
 
 
-class HistoryReport(Findings, Model):
+class HistoryReport(ReportedFindings, Model):
     """All lines."""
 
     schema_version: Format = FORMAT
@@ -133,17 +133,16 @@ class HistoryReport(Findings, Model):
         """How many steps were found."""
         return sum(len(line.steps) for line in self.lines)
 
-    def render(self, form: str) -> str:
-        """The report in a format."""
-        from boosters_eval.programs.history.markdown import render_history_markdown  # noqa: PLC0415 (both read this)
-        from boosters_eval.programs.history.page import render_history_page  # noqa: PLC0415
+    def document(self) -> Document:
+        from boosters_eval.programs.history.document import lay_out_report  # noqa: PLC0415 (it reads this)
 
-        if form == "json":
-            return self.model_dump_json(indent=1) + "\n"
-        return render_history_page(self) if form == "html" else render_history_markdown(self)
+        return lay_out_report(self)
+
+    def to_model(self) -> Model:
+        return self
 
 
-def report(request: ReportHistoryRequest) -> HistoryReport:
+def report_history(request: ReportHistoryRequest) -> HistoryReport:
     """Every benchmark, competitor and metric over all runs; without any line there is nothing to report."""
     wanted, home = query.make_filter(request), request.home
     found = history_report(wanted, home)
@@ -364,8 +363,3 @@ def _find_steps(points: Sequence[HistoryPoint], higher_is_better: bool | None, a
             )
         )
     return tuple(out)
-
-
-def version_changes(points: Sequence[HistoryPoint]) -> list[int]:
-    """The indices of the runs whose version is not that of the run before."""
-    return [index for index, (a, b) in enumerate(pairwise(points), 1) if a.version != b.version]

@@ -74,7 +74,7 @@ class ListHistoryRequest(HistoryFilters, JsonOption, Request):
 
     command: ClassVar = "history"
     help: ClassVar = "List the runs."
-    program: ClassVar = "boosters_eval.programs.history.listing:list_runs"
+    program: ClassVar = "boosters_eval.programs.history.query:list_history"
     formats: ClassVar = ("json",)
 
     limit: int | None = parameter(30, short="-n", kind=count(1), help=_LATEST)
@@ -85,7 +85,7 @@ class ShowHistoryRequest(InHome, JsonOption, Request):
 
     command: ClassVar = "history show"
     help: ClassVar = "Show one run: what it measured, and every number against the run before on the same machine."
-    program: ClassVar = "boosters_eval.programs.history.listing:show_run"
+    program: ClassVar = "boosters_eval.programs.history.query:show_history"
     formats: ClassVar = ("json",)
 
     reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
@@ -118,7 +118,7 @@ class ReportHistoryRequest(HistoryFilters, Request):
 Draw every benchmark, competitor and metric over all runs, and mark where a number changed its level.
 
 A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line."""
-    program: ClassVar = "boosters_eval.programs.history.report:report"
+    program: ClassVar = "boosters_eval.programs.history.report:report_history"
     formats: ClassVar = ("html", "markdown", "json")
 
     output: Path | None = parameter(

@@ -153,7 +153,8 @@ def _render(block: Block, document: Document, *, inside: bool = False) -> str:  
         case Matrix():
             return _matrix(block)
         case PlainTable():
-            content = _table(block, "sortable params" if inside else "sortable wide")
+            kind = "narrow" if block.measured else "params" if inside else "wide"
+            content = _table(block, f"sortable {kind}")
         case Code():
             content = f'<pre tabindex="0">{text(block.text)}</pre>'
         case Listing():
