@@ -456,7 +456,7 @@ def contents(folder):
 
 
 def test_plan_for_a_device_that_only_nodes_have_is_made_here(home, monkeypatch):
-    monkeypatch.setattr("boosters_eval.runners.devices.has_cuda_code", lambda file: True)
+    monkeypatch.setattr("boosters_eval.runners.base.has_cuda_code", lambda file: True)
     asked = {"datasets": "iris", "libraries": ["xgboost"], "seeds": 1, "training": TrainingConfig(device="cuda")}
     assert prepare_comparison(**asked).plan.cells == ()
     assert len(prepare_comparison(**asked, executor="dask").plan.cells) == 1
@@ -470,7 +470,7 @@ class Away(Scripted):
 
 @pytest.mark.parametrize("ask", [compare, importances])
 def test_device_of_this_machine_does_not_count_where_an_executor_runs_cells_on_others(home, monkeypatch, ask):
-    monkeypatch.setattr("boosters_eval.runners.devices.has_cuda_code", lambda file: True)
+    monkeypatch.setattr("boosters_eval.runners.base.has_cuda_code", lambda file: True)
     with pytest.raises(RunError, match=r"The only cell of run \w+ failed"):
         ask("iris", "xgboost", seeds=1, training=TrainingConfig(device="cuda"), executor=Away(None, "failure"))
 

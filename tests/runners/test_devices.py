@@ -15,8 +15,8 @@ from boosters_eval.core.errors import ConfigError, UnsupportedError
 from boosters_eval.engine.cell import Installation
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, Runner, TrainData
-from boosters_eval.runners import devices as module
-from boosters_eval.runners.devices import cannot_run, device_fault
+from boosters_eval.runners import base as module
+from boosters_eval.runners.base import cannot_run, device_fault
 from boosters_eval.runners.mapping import MAPPING
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
 from boosters_eval.runners.rules import refusal, translate

@@ -9,10 +9,10 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData, conformance
 from boosters_eval.runners.base import Runner
-from boosters_eval.runners.explanation_checks import check_explanations
 from boosters_eval.runners.explanations import (
     InvalidExplanationError,
     attributions,
+    check_explanations,
     interactions,
     outputs_of,
     own_importances,

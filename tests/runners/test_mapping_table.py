@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest
-from boosters_eval.runners.document import document
-from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners.mapping import MAPPING, write_page
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Mark, Profile, TrainingConfig
 from boosters_eval.runners.rules import CANONICAL, Edition, Rule, choose, evaluate, refusal, resolve, translate
 from mapping_requests import EDITIONS, IDS, requests
@@ -211,13 +210,13 @@ def test_a_misspelt_or_impossible_setting_is_an_error_that_names_it(setting, sen
 
 
 def test_the_page_in_the_documentation_is_the_one_the_table_gives():
-    assert DOCS.read_text(encoding="utf-8") == document(), (
-        "run python -m boosters_eval.runners.document > docs/mapping.md"
+    assert DOCS.read_text(encoding="utf-8") == write_page(), (
+        "run python -m boosters_eval.runners.mapping > docs/mapping.md"
     )
 
 
 def test_the_page_shows_every_rule_of_the_newest_tables():
-    text = document()
+    text = write_page()
     for editions in MAPPING.values():
         for rule in editions[-1].rules:
             assert rule.reason in text

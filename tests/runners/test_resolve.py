@@ -8,8 +8,8 @@ from boosters_eval import RUNNERS, BenchmarkConfig, BenchmarkSuite, ConfigError,
 from boosters_eval.core.modules import address_of, named_in
 from boosters_eval.datasets import DATASETS
 from boosters_eval.programs.benchmark.suites import resolve_suite
+from boosters_eval.runners.builds.reference import library_name
 from boosters_eval.runners.installed import installed_build
-from boosters_eval.runners.resolve import library_name
 
 SOURCE = '''
 from boosters_eval.runners.sklearn_runner import SklearnRunner

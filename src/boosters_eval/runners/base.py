@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from boosters_eval.core.devices import cuda_devices, has_cuda_code
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import UnsupportedError
-from boosters_eval.runners.parameters import BoosterType, Mark, Profile, TrainingConfig
+from boosters_eval.runners.parameters import BoosterType, Device, Mark, Profile, TrainingConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -22,6 +28,24 @@ if TYPE_CHECKING:
     from boosters_eval.runners.result import BenchmarkResult
 
 ImportanceKind = Literal["gain", "split"]
+_SHARED_LIBRARIES = (".so", ".pyd", ".dll", ".dylib")
+
+
+class _Lazy:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+def lazy_module(name: str) -> Any:
+    """A module that is imported when it is first used: a runner is known without its library and numpy."""
+    return _Lazy(name)
+
+
+if not TYPE_CHECKING:
+    np = lazy_module("numpy")
 
 
 @dataclass(frozen=True)
@@ -59,8 +83,6 @@ class TrainData:
 
     def take(self, rows: NDArray[np.int64]) -> TrainData:
         """These rows alone."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         return replace(
             self,
             x=np.ascontiguousarray(self.x[rows]),
@@ -168,8 +190,6 @@ class Runner(ABC):
     @classmethod
     def missing(cls) -> str | None:
         """Why the library cannot be used here, or None; found without importing it."""
-        import sys  # noqa: PLC0415 (only read here)
-
         if sys.version_info < cls.min_python:
             needed = ".".join(map(str, cls.min_python))
             return f"needs Python {needed} or newer, this is {sys.version_info.major}.{sys.version_info.minor}"
@@ -204,7 +224,6 @@ class Runner(ABC):
     @classmethod
     def supports(cls, config: BenchmarkConfig) -> bool:
         """The RFC's question, answered by `unsupported`, and by whether the device is here."""
-        from boosters_eval.runners.devices import cannot_run  # noqa: PLC0415 (it asks about runners)
         from boosters_eval.runners.measure import request_for  # noqa: PLC0415 (keeps numpy out of start-up)
 
         return cannot_run(cls, request_for(config)) is None
@@ -223,3 +242,35 @@ class Runner(ABC):
         from boosters_eval.runners.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
 
         return run_once(cls, config, x_train, y_train, x_valid, y_valid, seed)
+
+
+def cannot_run(runner: type[Runner], request: FitRequest, *, elsewhere: bool = False) -> str | None:
+    """Why a library cannot do here what is asked: it never could, or the device is missing; None if it can.
+
+    The device may be `elsewhere`: the machine that runs the cells looks for it itself.
+    """
+    return runner.unsupported(request) or device_fault(runner, request.training.device, elsewhere=elsewhere)
+
+
+def device_fault(runner: type[Runner], device: Device, *, elsewhere: bool = False) -> str | None:
+    """Why a library cannot use a device here, or None. Asked first, because some would use the CPU in silence."""
+    if device is Device.CPU:
+        return None
+    if not runner.cuda_build:
+        return "its runner knows no device but the CPU"
+    found = cuda_devices()
+    if not found.names and not elsewhere:
+        return f"there is no CUDA device here: {found.fault}"
+    code = [has_cuda_code(file) for file in _shared_libraries(runner)]
+    if code and all(known is False for known in code):
+        return f"this build of it has no code for CUDA devices: {runner.cuda_build}"
+    return None
+
+
+def _shared_libraries(runner: type[Runner]) -> Iterator[Path]:
+    """The shared libraries of the package; none where they lie elsewhere, as conda puts them."""
+    package = runner.module.partition(".")[0]
+    build = runner.installation
+    spec = find_spec(package) if build is None else PathFinder.find_spec(package, list(build.path))
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield from (path for path in Path(folder).rglob("*") if path.suffix in _SHARED_LIBRARIES and path.is_file())

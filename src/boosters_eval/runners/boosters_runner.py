@@ -1,4 +1,8 @@
-"""boosters behind the runner contract."""
+"""boosters 0.1: its table and its runner. Depth-wise growth knows only a depth, leaf-wise growth only leaves.
+
+Its min_samples_leaf counts occupied bins and forbids, even at 1, leaves that the other libraries build: with 0 all
+four agree on every row. Rows are counted by min_child_weight wherever a row's hessian is 1.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,129 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import ModelFacts
-from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners import rules
+from boosters_eval.runners.base import ModelFacts, lazy_module
 from boosters_eval.runners.parameters import BoosterType
-from boosters_eval.runners.rules import TableRunner, stopping_rows
+from boosters_eval.runners.rules import (
+    Edition,
+    Pin,
+    Refusal,
+    Rule,
+    TableRunner,
+    approximated,
+    stopping_rows,
+    unsupported,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
+else:
+    np = lazy_module("numpy")
+
+boosters = lazy_module("boosters")
 
 _NODES = re.compile(rb'"num_nodes":(\d+)')  # of each tree; reading all of the JSON takes longer than some fits
+
+_PINBALL = {"objective": "pinball", "quantiles": "=list(quantiles)"}
+
+_RULES = (
+    Rule("objective", {"objective": "squared"}, where="task == 'regression'"),
+    Rule("objective", {"objective": "logistic"}, where="task == 'binary'"),
+    Rule("objective", {"objective": "softmax", "n_classes": "=n_classes"}, where="task == 'multiclass'"),
+    approximated(
+        "objective",
+        _PINBALL,
+        "a linear model steps by the sign of the error: it needs several times the rounds of the other losses, "
+        "and until then its outer quantiles lie too far out",
+        "task == 'quantile' and booster == 'gblinear'",
+    ),
+    approximated("objective", _PINBALL, rules.OWN_QUANTILE, "task == 'quantile'"),
+    *rules.common_rules("n_estimators", "learning_rate", "seed"),
+    Rule("n_threads", {"n_threads": "=n_threads"}),
+    rules.ON_CPU,
+    Rule("growth_strategy", {"growth_strategy": "Depthwise"}, where=rules.DEPTHWISE),
+    Rule("growth_strategy", {"growth_strategy": "Leafwise"}, where=rules.LEAFWISE),
+    Rule("max_depth", {"max_depth": "=max_depth"}, where=rules.DEPTHWISE),
+    Rule("n_leaves", {"n_leaves": "=n_leaves"}, where=rules.LEAFWISE),
+    Rule("min_child_weight", {"min_child_weight": "=min_child_weight"}, where=rules.TREES),
+    Rule(
+        "min_samples_leaf",
+        {"min_child_weight": "=max(min_child_weight, min_samples_leaf)", "min_samples_leaf": 0},
+        where=rules.UNIT_HESSIAN,
+    ),
+    unsupported(
+        "min_samples_leaf", {"min_samples_leaf": 0}, rules.NO_ROWS_IN_LEAF, rules.TREES, "min_samples_leaf == 1"
+    ),
+    approximated(
+        "l1",
+        {"l1": "=l1"},
+        "it shrinks the values of leaves, but the gain of a split ignores it",
+        rules.TREES,
+        "l1 == 0",
+    ),
+    Rule("l1", {"l1": "=l1"}),
+    Rule("l2", {"l2": "=l2"}),
+    Rule("min_gain", {"min_gain_to_split": "=min_gain / 4"}, where=rules.TREES),
+    Rule("max_bins", {"max_bins": "=max_bins"}, where=rules.TREES),
+    Rule("subsample", {"subsample": "=subsample"}, where=rules.TREES),
+    Rule("colsample", {"colsample_bytree": "=colsample"}, where=rules.TREES),
+    *rules.NO_SAMPLING,
+    *rules.stopping_rules("early_stopping_rounds", joint=True),
+    Rule("base_score"),
+    approximated(
+        "missing", {}, "a column with a single value besides missing ones is ignored", f"has_missing and {rules.TREES}"
+    ),
+    Rule("missing", where="has_missing"),
+    approximated("categorical", {"max_onehot_cats": 4}, rules.OWN_CATEGORIES, "categorical"),
+    Rule("weights", where="weighted"),
+    approximated(
+        "linear_leaves", {"linear_leaves": True, "linear_l2": 0.01}, rules.OWN_LINES, "booster == 'linear_trees'"
+    ),
+)
+
+_EDITIONS = (
+    Edition(
+        library="boosters",
+        since="0.1",
+        until="0.2",
+        rules=_RULES,
+        pins=(
+            Pin(
+                {"update_strategy": "Sequential"},
+                "coordinate descent in the order of the columns, as in XGBoost",
+                "booster == 'gblinear'",
+            ),
+            Pin(
+                {"sparsity_threshold": 1.0},
+                "columns that are mostly zero are kept dense: version 0.1 trains sparse ones wrongly",
+                rules.TREES,
+            ),
+            Pin({"verbosity": "Silent"}, rules.SILENT),
+        ),
+        refusals=(
+            rules.NO_RANKING,
+            rules.NO_DEVICE,
+            Refusal(
+                "categorical and (profile == 'defaults' or max_bins <= 256) "
+                "and max_categories > (255 if has_missing else 256)",
+                "more than 256 categories, missing being one, are trained wrongly unless max_bins is above 256",
+            ),
+            Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
+        ),
+        defaults=(
+            Pin({"linear_leaves": True}, "what was asked for", "booster == 'linear_trees'"),
+            Pin({"verbosity": "Silent"}, rules.SILENT),
+        ),
+        nondeterministic=(
+            Refusal(
+                "colsample < 1 and booster != 'gblinear' and profile == 'parity'", "column sampling ignores the seed"
+            ),
+        ),
+    ),
+)
 
 
 class BoostersRunner(TableRunner):
@@ -30,7 +145,7 @@ class BoostersRunner(TableRunner):
     dependencies = ("numpy", "pandas")  # the library imports pandas for its first data set
     install = "boosters"
     min_python = (3, 12)
-    editions = MAPPING["boosters"]
+    editions = _EDITIONS
 
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
@@ -41,9 +156,6 @@ class BoostersRunner(TableRunner):
 
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
-        """A trained model."""
-        import boosters  # noqa: PLC0415 (imported when a model is trained)
-
         linear = translation.request.booster_type is BoosterType.GBLINEAR
         model, config = (
             (boosters.GBLinearModel, boosters.GBLinearConfig) if linear else (boosters.GBDTModel, boosters.GBDTConfig)
@@ -56,9 +168,6 @@ class BoostersRunner(TableRunner):
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Its (n, outputs) form, flattened where the task has one output."""
-        import boosters  # noqa: PLC0415 (imported when a model is used)
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         request = translation.request
         booster, codes = model
         rows = boosters.Dataset(_encode(x, codes))
@@ -67,20 +176,12 @@ class BoostersRunner(TableRunner):
 
     @classmethod
     def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Raw scores."""
-        import boosters  # noqa: PLC0415 (imported when a model is used)
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         booster, codes = model
         rows = boosters.Dataset(_encode(x, codes))
         return np.asarray(booster.predict_raw(rows, n_threads=translation.request.n_threads))
 
     @classmethod
     def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:
-        """The sum of the gains, or the number of splits."""
-        import boosters  # noqa: PLC0415 (imported when a model is used)
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         if translation.request.booster_type is BoosterType.GBLINEAR:
             raise UnsupportedError("a linear model has no splits")
         named = {"gain": boosters.ImportanceType.Gain, "split": boosters.ImportanceType.Split}
@@ -88,10 +189,6 @@ class BoostersRunner(TableRunner):
 
     @classmethod
     def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Its own, of trees."""
-        import boosters  # noqa: PLC0415 (imported when a model is used)
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         if translation.request.booster_type is BoosterType.GBLINEAR:
             raise UnsupportedError("boosters does not attribute the predictions of linear models")
         booster, codes = model
@@ -99,7 +196,6 @@ class BoostersRunner(TableRunner):
 
     @classmethod
     def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:  # noqa: ARG003
-        """It has none."""
         raise UnsupportedError("boosters has no interactions of attributions")
 
     @classmethod
@@ -119,8 +215,6 @@ def _categories(x: NDArray[np.float32], categorical: tuple[int, ...]) -> dict[in
     Version 0.1.0 numbers the categories it meets in training but compares with the raw codes in prediction: only
     codes without gaps from 0 on, and without missing values, are understood.
     """
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     return {column: np.unique(np.nan_to_num(x[:, column], nan=-1)) for column in categorical}
 
 
@@ -128,8 +222,6 @@ def _encode(x: NDArray[np.float32], codes: dict[int, NDArray[np.float32]]) -> ND
     """Categories by their place among those of the training rows; one that was not there comes after them all."""
     if not codes:
         return x
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     encoded = x.copy()
     for column, known in codes.items():
         values = np.nan_to_num(x[:, column], nan=-1)
@@ -139,8 +231,6 @@ def _encode(x: NDArray[np.float32], codes: dict[int, NDArray[np.float32]]) -> ND
 
 
 def _dataset(data: TrainData, codes: dict[int, NDArray[np.float32]]) -> Any:
-    import boosters  # noqa: PLC0415 (imported when data is there)
-
     return boosters.Dataset(
         _encode(data.x, codes),
         data.y.astype("float32"),
@@ -151,8 +241,6 @@ def _dataset(data: TrainData, codes: dict[int, NDArray[np.float32]]) -> Any:
 
 def _objects(native: dict[str, Any]) -> dict[str, Any]:
     """The library's own objects for the names that the table holds."""
-    import boosters  # noqa: PLC0415 (imported when a model is trained)
-
     arguments = dict(native)
     kind = arguments.pop("objective")
     parts = [arguments.pop(name) for name in ("n_classes", "quantiles") if name in arguments]

@@ -1,4 +1,7 @@
-"""CatBoost behind the runner contract."""
+"""CatBoost: its table and its runner.
+
+Symmetric trees, row sampling and random scores are switched off: they have no counterpart elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import ModelFacts
-from boosters_eval.runners.mapping import MAPPING
-from boosters_eval.runners.rules import TableRunner, stopping_rows
+from boosters_eval.runners import rules
+from boosters_eval.runners.base import ModelFacts, lazy_module
+from boosters_eval.runners.rules import (
+    Edition,
+    Pin,
+    Refusal,
+    Rule,
+    TableRunner,
+    approximated,
+    stopping_rows,
+    unsupported,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +33,178 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
+else:
+    np = lazy_module("numpy")
+
+catboost = lazy_module("catboost")
+
+_GRADIENT_SCORES = "splits are scored with gradients alone, not with hessians; the leaves are Newton steps"
+
+_RULES = (
+    Rule("objective", {"loss_function": "RMSE"}, where="task == 'regression'"),
+    approximated("objective", {"loss_function": "Logloss"}, _GRADIENT_SCORES, "task == 'binary'"),
+    approximated(
+        "objective",
+        {"loss_function": "MultiClass", "classes_count": "=n_classes"},
+        "one tree per round with a vector in each leaf, not one tree per class; " + _GRADIENT_SCORES,
+        "task == 'multiclass'",
+    ),
+    approximated(
+        "objective",
+        {"loss_function": "Quantile", "alpha": "=list(quantiles)"},
+        rules.OWN_QUANTILE,
+        "task == 'quantile'",
+    ),
+    approximated("objective", {"loss_function": "YetiRank"}, rules.OWN_LAMBDAS, "task == 'ranking'"),
+    *rules.common_rules("iterations", "learning_rate", "random_seed"),
+    approximated(
+        "n_threads",
+        {"thread_count": "=n_threads"},
+        "training uses one thread for the device; the others only prepare the data",
+        rules.CUDA,
+    ),
+    Rule("n_threads", {"thread_count": "=n_threads"}),
+    rules.ON_CPU,
+    # Left to itself it would use all devices, where the other libraries use one.
+    approximated(
+        "device",
+        {"task_type": "GPU", "devices": "0"},
+        "the order of sums is not fixed; predictions are made on the CPU",
+    ),
+    Rule("growth_strategy", {"grow_policy": "Depthwise"}, where="growth == 'depthwise'"),
+    Rule("growth_strategy", {"grow_policy": "Lossguide"}, where="growth == 'leafwise'"),
+    Rule("max_depth", {"depth": "=max_depth"}, where="growth == 'depthwise'"),
+    approximated(
+        "n_leaves",
+        {"max_leaves": "=n_leaves", "depth": 8},
+        "in ranking on the device, no leaf is deeper than 8",
+        f"growth == 'leafwise' and task == 'ranking' and {rules.CUDA}",
+        "n_leaves <= 9",
+    ),
+    approximated(
+        "n_leaves",
+        {"max_leaves": "=n_leaves", "depth": 16},
+        "no leaf is deeper than 16",
+        "growth == 'leafwise'",
+        "n_leaves <= 17",
+    ),
+    unsupported(
+        "min_child_weight",
+        {},
+        "there is no minimal sum of hessians",
+        exact_if="min_child_weight == 0 or min_child_weight <= 1 and task in ('regression', 'quantile') "
+        "and not weighted",
+    ),
+    approximated(
+        "min_samples_leaf",
+        {"min_data_in_leaf": "=min_samples_leaf"},
+        "it is the smallest number of rows at which a node is split, not the smallest in a leaf",
+        exact_if="min_samples_leaf == 1",
+    ),
+    unsupported("l1", {}, "there is no L1 penalty", exact_if="l1 == 0"),
+    approximated(
+        "l2",
+        {"l2_leaf_reg": "=l2"},
+        "the penalty is multiplied by the mean weight of a row",
+        exact_if="not weighted or l2 == 0",
+    ),
+    unsupported("min_gain", {}, "there is no minimal gain", exact_if="min_gain == 0"),
+    approximated(
+        "max_bins",
+        {"border_count": "=min(max_bins if has_missing else max_bins - 1, 255)"},
+        "on the device a column has at most 255 borders; one with missing values spends one bin on them, and to make "
+        "up for it a column without them gets one more",
+        rules.CUDA,
+        "not has_missing and max_bins <= 256",
+    ),
+    approximated(
+        "max_bins",
+        {"border_count": "=max_bins if has_missing else max_bins - 1"},
+        "a column with missing values spends one bin on them; to make up for it a column without them gets one more",
+        exact_if="not has_missing",
+    ),
+    Rule("subsample", {"bootstrap_type": "No"}, where="subsample == 1"),
+    # On the device rows are always drawn once per tree.
+    Rule("subsample", {"bootstrap_type": "Bernoulli", "subsample": "=subsample"}, where=rules.CUDA),
+    Rule("subsample", {"bootstrap_type": "Bernoulli", "subsample": "=subsample", "sampling_frequency": "PerTree"}),
+    unsupported("colsample", {}, "columns are not sampled on the device", rules.CUDA, "colsample == 1"),
+    approximated(
+        "colsample",
+        {"rsm": "=colsample"},
+        "columns are drawn anew for every split, not for every tree",
+        exact_if="colsample == 1",
+    ),
+    *rules.stopping_rules("od_wait", joint=False),
+    approximated(
+        "base_score",
+        {},
+        "multiclass starts from equal probabilities, not from the class priors",
+        "task == 'multiclass'",
+    ),
+    Rule("base_score", {"boost_from_average": True}, where="task != 'ranking'"),
+    approximated(
+        "missing",
+        {"nan_mode": "Min"},
+        "missing values go with the smallest ones; the other libraries learn at every split where they go",
+        "has_missing",
+    ),
+    approximated(
+        "categorical",
+        {"one_hot_max_size": 4},
+        "categories with more than 4 values become statistics of the target, on the device others than on the CPU",
+        f"categorical and {rules.CUDA}",
+    ),
+    approximated(
+        "categorical",
+        {"one_hot_max_size": 4},
+        "categories with more than 4 values become statistics of the target",
+        "categorical",
+    ),
+    Rule("weights", where="weighted"),
+)
+
+_EDITIONS = (
+    Edition(
+        library="catboost",
+        since="1.2.5",
+        until="1.3",
+        rules=_RULES,
+        pins=(
+            Pin({"random_strength": 0.0}, "no random term in the scores of splits"),
+            Pin({"boosting_type": "Plain"}, "ordered boosting has no counterpart elsewhere"),
+            Pin({"score_function": "L2"}, "the gain of the other libraries; the default is a cosine"),
+            Pin(
+                {"leaf_estimation_method": "Newton", "leaf_estimation_iterations": 1},
+                "one Newton step per leaf",
+                "task != 'quantile'",
+            ),
+            Pin(
+                {"leaf_estimation_method": "Exact", "leaf_estimation_iterations": 1},
+                "a leaf is the quantile of its rows",
+                "task == 'quantile'",
+            ),
+            Pin({"use_best_model": False}, "all rounds are kept", "early_stopping_rounds is None"),
+            Pin(
+                {"od_type": "Iter", "use_best_model": True},
+                "stops like the others",
+                "early_stopping_rounds is not None",
+            ),
+            Pin({"allow_writing_files": False, "logging_level": "Silent"}, rules.SILENT),
+        ),
+        refusals=(
+            rules.NO_GBLINEAR,
+            rules.NO_LINEAR_TREES,
+            Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
+            Refusal(
+                f"task == 'ranking' and {rules.CUDA} and profile == 'parity' and growth == 'depthwise' and "
+                "max_depth > 8",
+                "in ranking on the device, trees are at most 8 deep",
+            ),
+        ),
+        defaults=(Pin({"allow_writing_files": False, "logging_level": "Silent"}, rules.SILENT),),
+        nondeterministic=(Refusal(rules.CUDA, "the order of sums on the device is not fixed"),),
+    ),
+)
 
 
 class CatBoostRunner(TableRunner):
@@ -32,7 +216,7 @@ class CatBoostRunner(TableRunner):
     dependencies = ("numpy", "pandas", "scipy.sparse")
     install = "catboost"
     cuda_build = "pip install catboost, on Linux or Windows"
-    editions = MAPPING["catboost"]
+    editions = _EDITIONS
 
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
@@ -43,8 +227,6 @@ class CatBoostRunner(TableRunner):
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
         """One booster, or one for each quantile."""
-        import catboost  # noqa: PLC0415 (imported when a model is trained)
-
         train, valid = dataset
         native = dict(translation.native)
         losses = [f"Quantile:alpha={alpha!r}" for alpha in native.pop("alpha", ())] or [native["loss_function"]]
@@ -56,9 +238,6 @@ class CatBoostRunner(TableRunner):
 
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Values, scores, or probabilities."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         request = translation.request
         kind = "Probability" if request.task.is_classification else "RawFormulaVal"
         rows = _columns(translation, x)
@@ -69,9 +248,6 @@ class CatBoostRunner(TableRunner):
 
     @classmethod
     def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Raw scores."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         rows, threads = _columns(translation, x), translation.request.n_threads
         outputs = [booster.predict(rows, prediction_type="RawFormulaVal", thread_count=threads) for booster in model]
         return np.column_stack(outputs)
@@ -83,8 +259,6 @@ class CatBoostRunner(TableRunner):
             raise UnsupportedError(
                 "CatBoost does not keep the gain of its splits; its own PredictionValuesChange is another quantity"
             )
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         counts = np.zeros(len(model[0].feature_names_))
         for booster in model:
             for column in _split_columns(json.loads(_saved(booster, "json"))):
@@ -93,9 +267,6 @@ class CatBoostRunner(TableRunner):
 
     @classmethod
     def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Its own."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         found = [_explained(translation, booster, x, "ShapValues") for booster in model]
         joined = [part[:, None, :] if part.ndim == 2 else part for part in found]
         return np.moveaxis(np.concatenate(joined, axis=1), 1, 2)
@@ -103,8 +274,6 @@ class CatBoostRunner(TableRunner):
     @classmethod
     def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Its own, without those of the base value."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         found = [_explained(translation, booster, x, "ShapInteractionValues") for booster in model]
         joined = [part[:, None] if part.ndim == 3 else part for part in found]
         return np.moveaxis(np.concatenate(joined, axis=1), 1, 3)[:, :-1, :-1]
@@ -151,17 +320,12 @@ def _split_columns(model: dict[str, Any]) -> Iterator[int]:
 
 
 def _explained(translation: Translation, booster: Any, x: NDArray[np.float32], kind: str) -> NDArray[Any]:
-    import catboost  # noqa: PLC0415 (imported when a model is used)
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     threads, categorical = translation.request.n_threads, list(translation.request.categorical) or None
     pool = catboost.Pool(_columns(translation, x), cat_features=categorical, thread_count=threads)
     return np.asarray(booster.get_feature_importance(pool, type=kind, thread_count=threads))
 
 
 def _pool(translation: Translation, data: TrainData) -> Any:
-    import catboost  # noqa: PLC0415 (imported when data is there)
-
     return catboost.Pool(
         _columns(translation, data.x),
         label=data.y,
@@ -177,7 +341,6 @@ def _columns(translation: Translation, x: NDArray[np.float32]) -> Any:
     categorical = translation.request.categorical
     if not categorical:
         return x
-    import numpy as np  # noqa: PLC0415 (not needed to start)
     import pandas as pd  # noqa: PLC0415 (only for categories)
 
     columns = {i: x[:, i] for i in range(x.shape[1])}

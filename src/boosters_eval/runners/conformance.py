@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.base import FitRequest, TrainData, lazy_module
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
@@ -41,7 +41,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.runners import explanations
     from boosters_eval.runners.base import Runner, Translation
+else:
+    np = lazy_module("numpy")
+    explanations = lazy_module("boosters_eval.runners.explanations")
 
 _ROWS, _VALID, _TEST = 240, 80, 120
 _CLASSES, _QUANTILES = 3, (0.2, 0.8)
@@ -95,7 +99,7 @@ def check_runner(runner: type[Runner]) -> Conformance:
     if (reason := runner.missing()) is not None:
         raise ConformanceError(f"{runner.name} cannot be checked: {reason}.")
     runner.load()  # what an import changes is not the runner's doing
-    _explanation_checks().load_explaining(runner)
+    explanations.load_explaining(runner)
     unsound: dict[str, str] = {}
     refused: dict[str, str] = {}
     passed: list[str] = []
@@ -138,10 +142,6 @@ def _check_import(runner: type[Runner]) -> Iterator[str]:
         yield f"the module '{runner.__module__}' cannot be imported without numpy, or not at all"
 
 
-def _explanation_checks() -> Any:
-    return importlib.import_module("boosters_eval.runners.explanation_checks")  # loads numpy
-
-
 def _check_case(runner: type[Runner], case: ConformanceCase, unsound: dict[str, str]) -> list[str]:
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder, _watched(folder, faults):
@@ -153,8 +153,6 @@ def _check_case(runner: type[Runner], case: ConformanceCase, unsound: dict[str, 
 
 
 def _check_behavior(runner: type[Runner], case: ConformanceCase, unsound: dict[str, str]) -> Iterator[str]:
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     translation = runner.translate(case.request)
     yield from _check_translation(runner, case, translation)
     model = runner.fit(translation, runner.build(translation, case.train))
@@ -174,7 +172,7 @@ def _check_behavior(runner: type[Runner], case: ConformanceCase, unsound: dict[s
     if case.request.weighted and not _weights_matter(runner, case, predictions):
         yield "weights have no effect"
     yield from _check_facts(runner, case, model)
-    yield from _explanation_checks().check_explanations(runner, translation, model, case, unsound)
+    yield from explanations.check_explanations(runner, translation, model, case, unsound)
 
 
 def _check_translation(runner: type[Runner], case: ConformanceCase, translation: Translation) -> Iterator[str]:
@@ -208,8 +206,6 @@ def _asked(request: FitRequest) -> set[str]:
 
 
 def _check_predictions(case: ConformanceCase, predictions: NDArray[Any]) -> str | None:
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     task = case.request.task
     columns = {Task.MULTICLASS: _CLASSES, Task.QUANTILE: len(_QUANTILES)}.get(task)
     expected = (_TEST,) if columns is None else (_TEST, columns)
@@ -231,8 +227,6 @@ def _losses(
     task: Task, y: NDArray[np.float64], y_train: NDArray[np.float64], predictions: NDArray[Any]
 ) -> tuple[float, float]:
     """A proper loss of the predictions and of the best constant, or the share of pairs in the wrong order."""
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     if task is Task.QUANTILE:
         levels = np.array(_QUANTILES)
 
@@ -252,8 +246,6 @@ def _losses(
 
 
 def _weights_matter(runner: type[Runner], case: ConformanceCase, predictions: NDArray[Any]) -> bool:
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     request = replace(case.request, weighted=False)
     translation = runner.translate(request)
     model = runner.fit(translation, runner.build(translation, replace(case.train, weights=None)))
@@ -293,8 +285,6 @@ def _check_fresh_process(runner: type[Runner]) -> list[str]:
 
 def fingerprints(runner: type[Runner], *, n_threads: int) -> dict[str, str]:
     """A digest of the predictions for every booster and task, wherever the translation promises the same bits."""
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     digests = {}
     for case in _cases():
         if not case.name.endswith(_REPEATED) or case.request.n_threads != n_threads:
@@ -342,12 +332,10 @@ def _watched(folder: str, faults: list[str]) -> Iterator[None]:
 
 
 def _global_state() -> dict[str, Any]:
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     return {
         "the environment": dict(os.environ),
         "Python's random state": random.getstate(),
-        "numpy's random state": [np.asarray(part).tobytes() for part in np.random.get_state()],  # noqa: NPY002 (the global state is what is watched)
+        "numpy's random state": [np.asarray(part).tobytes() for part in np.random.get_state()],
         "numpy's error handling": np.geterr(),
         "the list of warning filters": len(warnings.filters),
         "the exception hook": sys.excepthook,
@@ -373,8 +361,6 @@ def _cases() -> Iterator[ConformanceCase]:
 
 def _case(name: str, request: FitRequest) -> ConformanceCase:
     """Rows that any method can learn from: a linear part, a bend, and six categories with effects of their own."""
-    import numpy as np  # noqa: PLC0415 (keeps the module light)
-
     rng = np.random.default_rng(7)
     total = _ROWS + _VALID + _TEST
     x = rng.standard_normal((total, 5)).astype(np.float32)

@@ -1,25 +1,138 @@
-"""The parameter table of all libraries, by version: written down once, read by runners, `explain`, reports, docs.
-
-Values that start with "=" are expressions over the canonical parameters (see rules.py); `c` is the factor between
-a library's multiclass hessian and p(1-p). `python -m boosters_eval.runners.document` prints docs/mapping.md.
-"""
+"""The parameter tables of all libraries, and docs/mapping.md: `python -m boosters_eval.runners.mapping` prints it."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from boosters_eval.runners.tables import boosters, catboost, lightgbm, sklearn, xgboost
+from boosters_eval.runners.boosters_runner import BoostersRunner
+from boosters_eval.runners.catboost_runner import CatBoostRunner
+from boosters_eval.runners.lightgbm_runner import LightGBMRunner
+from boosters_eval.runners.rules import ALWAYS, CANONICAL
+from boosters_eval.runners.sklearn_runner import SklearnRunner
+from boosters_eval.runners.xgboost_runner import XGBoostRunner
 
 if TYPE_CHECKING:
-    from boosters_eval.runners.rules import Edition
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.runners.rules import Edition, Native, Rule
 
 MAPPING: dict[str, tuple[Edition, ...]] = {
-    editions[0].library: editions
-    for editions in (
-        boosters.EDITIONS,
-        xgboost.EDITIONS,
-        lightgbm.EDITIONS,
-        catboost.EDITIONS,
-        sklearn.EDITIONS,
-    )
+    runner.name: runner.editions
+    for runner in (BoostersRunner, XGBoostRunner, LightGBMRunner, CatBoostRunner, SklearnRunner)
 }
+_PREFACE = f"""\
+# The parameter table
+
+Generated from `boosters_eval.runners.mapping`; do not edit. `python -m boosters_eval.runners.mapping` prints it.
+`boosters-eval explain` shows the same table at given values.
+
+A value that starts with `=` is an expression over the canonical parameters. `c` is the factor between a library's
+multiclass hessian and p(1-p): a leaf is -G/(cH + l2), so the step and the penalties that meet the hessian are
+multiplied by it and the minimal gain is divided by it; l1 meets the gradient alone. `growth` is the growth
+strategy, `n_threads` and `seed` are those that the engine resolved.
+
+A mark says how faithfully a library honors a canonical parameter:
+
+- **exact**: the same meaning; trained models agree on the rows that they learnt from. (Where a threshold lies between
+  two neighboring values of a node, and which of two equal gains wins, is each library's own choice.)
+- **approximated**: the nearest equivalent that the library has; the reason says what is lost.
+- **unsupported**: the library has nothing like it; the parameter has no effect.
+
+*exact if* names the values at which nothing is lost although the rule is not exact in general. A parameter without
+a row for a case does not apply there (max_depth in leaf-wise growth, trees in a linear model) and is shown as
+"not used". The marks that are not exact are part of every result and of every report.
+
+Equal `max_bins` means equally many bins for values, not counting missing ones; where the borders lie in a column
+with more distinct values than that is each library's own choice.
+
+In a linear model (gblinear) `l1` and `l2` are multiplied by the sum of the weights of the rows, in boosters as in
+XGBoost: the penalty applies to the mean loss, and a value that suits trees lets a linear model learn next to nothing.
+
+`device` is what models are trained on. What is said here of CUDA devices was read in the documentation and the messages
+of the libraries, not measured. Without such a device, or with a build that has no code for it, a cell is unsupported.
+
+`--profile defaults` passes only {", ".join(f"`{name}`" for name in ALWAYS)} and what is listed as such
+below: every library runs with its own defaults, its own number of rounds and its own capacity.
+"""
+
+
+def write_page() -> str:
+    """The whole page."""
+    parts = [_PREFACE, _overview()]
+    parts += [_library(editions) for editions in MAPPING.values()]
+    return "\n".join(parts)
+
+
+def _overview() -> str:
+    """One row per canonical parameter, one column per library: the weakest mark of its newest table."""
+    rows = []
+    for parameter in CANONICAL:
+        cells = [
+            _weakest(rule for rule in editions[-1].rules if rule.parameter == parameter)
+            for editions in MAPPING.values()
+        ]
+        rows.append((f"`{parameter}`", *cells))
+    note = "\nThe weakest mark that a parameter can get in each library's newest table; `-`: never used.\n\n"
+    return "## All libraries\n" + note + _table(("canonical", *MAPPING), rows)
+
+
+def _weakest(rules: Iterable[Rule]) -> str:
+    order = ("exact", "approximated", "unsupported")
+    return max((rule.kind for rule in rules), key=order.index, default="-")
+
+
+def _library(editions: Sequence[Edition]) -> str:
+    newest = editions[-1]
+    parts = [
+        f"## {newest.library}\n",
+        _edition_title(newest),
+        _table(("canonical", "where", "native", "mark", "reason", "exact if"), map(_rule_row, newest.rules)),
+        f"Hessian factor: `c {newest.hessian}`.\n",
+        "Pinned, so that the comparison is fair:\n",
+        _table(("native", "where", "reason"), [(_native(p.native), _code(p.where), p.reason) for p in newest.pins]),
+        "With its own defaults (`--profile defaults`):\n",
+        _table(("native", "where", "reason"), [(_native(p.native), _code(p.where), p.reason) for p in newest.defaults]),
+        "Refused, so that the cell is unsupported:\n",
+        _table(("where", "reason"), [(_code(entry.where), entry.reason) for entry in newest.refusals]),
+    ]
+    if newest.nondeterministic:
+        parts += ["The same seed may give a different model:\n"]
+        parts += [_table(("where", "reason"), [(_code(e.where), e.reason) for e in newest.nondeterministic])]
+    for older in reversed(editions[:-1]):
+        changed = [rule for rule in older.rules if rule not in newest.rules]
+        parts += [_edition_title(older), "As above, but:\n"]
+        parts += [_table(("canonical", "where", "native", "mark", "reason", "exact if"), map(_rule_row, changed))]
+    return "\n".join(parts)
+
+
+def _edition_title(edition: Edition) -> str:
+    return f"### {edition.library} from {edition.since} up to, not including, {edition.until}\n"
+
+
+def _rule_row(rule: Rule) -> tuple[str, ...]:
+    return (
+        f"`{rule.parameter}`",
+        _code(rule.where),
+        _native(rule.native),
+        rule.kind,
+        rule.reason,
+        _code(rule.exact_if),
+    )
+
+
+def _native(native: Native) -> str:
+    return "<br>".join(f"`{name}: {value}`" for name, value in native.items())
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(write_page())

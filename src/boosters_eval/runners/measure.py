@@ -17,8 +17,7 @@ from boosters_eval.engine.lane import get_message
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
-from boosters_eval.runners.base import FitRequest, TrainData
-from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.base import FitRequest, TrainData, cannot_run
 from boosters_eval.runners.parameters import Device, Profile
 from boosters_eval.runners.result import BenchmarkResult
 

@@ -1,7 +1,8 @@
-"""The machinery under the parameter table: rules, the small expressions they hold, and how a request meets them.
+"""The machinery under the parameter tables: rules, their small expressions, and what the tables have in common.
 
 A value that starts with "=" is an expression over the canonical parameters, as in a spreadsheet; anything else
-is passed as it is. So the table stays data: the same text is evaluated, printed and documented.
+is passed as it is. So a table stays data: the same text is evaluated, printed and documented. `c` is the factor between
+a library's multiclass hessian and p(1-p). Each library's table stands with its runner; `mapping.py` has all of them.
 """
 
 from __future__ import annotations
@@ -27,12 +28,7 @@ Native = Mapping[str, Any]
 # Canonical concepts that are not fields of TrainingConfig but decide a comparison all the same.
 CONCEPTS = ("objective", "base_score", "missing", "categorical", "weights", "linear_leaves")
 CANONICAL = (*TrainingConfig.model_fields, *CONCEPTS)
-ALWAYS = (
-    "objective",
-    "n_threads",
-    "seed",
-    "device",
-)  # what is passed even to a library that runs with its own defaults
+ALWAYS = ("objective", "n_threads", "seed", "device")  # passed even to a library that runs with its own defaults
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,14 @@ class Rule:
     reason: str = ""
     where: str = ""
     exact_if: str = ""
+
+
+def approximated(parameter: str, native: Native, reason: str, where: str = "", exact_if: str = "") -> Rule:
+    return Rule(parameter, native, "approximated", reason, where, exact_if)
+
+
+def unsupported(parameter: str, native: Native, reason: str, where: str = "", exact_if: str = "") -> Rule:
+    return Rule(parameter, native, "unsupported", reason, where, exact_if)
 
 
 @dataclass(frozen=True)
@@ -271,3 +275,63 @@ def stopping_rows(translation: Translation, data: TrainData) -> TrainData | None
     if data.valid is None:
         raise ConfigError("The 'early_stopping_rounds' parameter needs validation rows. Got None instead.")
     return data.valid
+
+
+# What the tables have in common: conditions, reasons, and the parameters that mean the same everywhere.
+TREES = "booster != 'gblinear'"
+DEPTHWISE = "booster != 'gblinear' and growth == 'depthwise'"
+LEAFWISE = "booster != 'gblinear' and growth == 'leafwise'"
+STOPPING = "early_stopping_rounds is not None"
+# Where the hessian of every row is 1, a minimal sum of hessians is a minimal number of rows.
+UNIT_HESSIAN = "booster != 'gblinear' and task in ('regression', 'quantile') and not weighted"
+
+CUDA = "device == 'cuda'"
+
+SILENT = "nothing is printed"
+OWN_LAMBDAS = "the pairs of the ranking loss, their weights and their number are the library's own"
+OWN_CATEGORIES = "how categories are grouped, smoothed and limited is the library's own"
+OWN_LINES = "which features enter a leaf's linear model is the library's own"
+OWN_QUANTILE = (
+    "the quantile of the rows of a leaf is one of them in boosters and CatBoost, lies between two of them in "
+    "LightGBM and scikit-learn"
+)
+OWN_RANK_STOP = "the ranking metric that is watched is the library's own"
+KEEPS_ROUNDS = "it stops like the others but keeps the rounds after the best one"
+NO_ROWS_IN_LEAF = "the library cannot count the rows of a leaf, and a row's hessian is not 1 here"
+
+ON_CPU = Rule("device", where="device == 'cpu'")  # every library's default
+NO_DEVICE = Refusal("device != 'cpu'", "the library trains on CPUs only")
+NO_GBLINEAR = Refusal("booster == 'gblinear'", "the library boosts no linear models")
+NO_LINEAR_TREES = Refusal("booster == 'linear_trees'", "the library has no linear models in leaves")
+NO_RANKING = Refusal("task == 'ranking'", "the library has no ranking objective")
+# A linear model's rounds go over all rows and all columns.
+NO_SAMPLING = tuple(
+    unsupported(name, {}, "linear models are trained on all rows and all columns", exact_if=f"{name} == 1")
+    for name in ("subsample", "colsample")
+)
+
+
+def common_rules(n_estimators: str, learning_rate: str, seed: str) -> tuple[Rule, ...]:
+    """Three parameters that differ in name alone, and in the hessian that a step is divided by."""
+    return (
+        Rule("n_estimators", {n_estimators: "=n_estimators"}),
+        Rule("learning_rate", {learning_rate: "=learning_rate * c"}),
+        Rule("seed", {seed: "=seed"}),
+    )
+
+
+def stopping_rules(native: str, *, joint: bool) -> tuple[Rule, ...]:
+    """Early stopping on rows that the engine holds out, the same for every library.
+
+    All watch their loss; where a library has one model for all quantiles, these stop together.
+    """
+    name, settings = "early_stopping_rounds", {native: "=early_stopping_rounds"}
+    together = approximated(
+        name,
+        settings,
+        "all quantiles stop at the same round; in other libraries each stops on its own",
+        f"{STOPPING} and task == 'quantile'",
+        "n_quantiles == 1",
+    )
+    ranking = approximated(name, settings, OWN_RANK_STOP, f"{STOPPING} and task == 'ranking'")
+    return (*((together,) if joint else ()), ranking, Rule(name, settings, where=STOPPING))

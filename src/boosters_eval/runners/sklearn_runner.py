@@ -1,4 +1,4 @@
-"""scikit-learn's HistGradientBoosting behind the runner contract."""
+"""scikit-learn's HistGradientBoosting: its table and its runner. From 1.7 on it can stop early on rows it is given."""
 
 from __future__ import annotations
 
@@ -8,15 +8,114 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import ModelFacts
-from boosters_eval.runners.mapping import MAPPING
-from boosters_eval.runners.rules import TableRunner, stopping_rows
+from boosters_eval.runners import rules
+from boosters_eval.runners.base import ModelFacts, lazy_module
+from boosters_eval.runners.rules import (
+    Edition,
+    Pin,
+    Refusal,
+    Rule,
+    TableRunner,
+    approximated,
+    stopping_rows,
+    unsupported,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
+else:
+    np = lazy_module("numpy")
+
+ensemble = lazy_module("sklearn.ensemble")
+pickle = lazy_module("pickle")
+shap = lazy_module("shap")
+
+_RULES = (
+    Rule("objective", {"loss": "squared_error"}, where="task == 'regression'"),
+    Rule("objective", {"loss": "log_loss"}, where="task in ('binary', 'multiclass')"),
+    approximated(
+        "objective", {"loss": "quantile", "quantile": "=list(quantiles)"}, rules.OWN_QUANTILE, "task == 'quantile'"
+    ),
+    *rules.common_rules("max_iter", "learning_rate", "random_state"),
+    Rule("n_threads"),
+    rules.ON_CPU,
+    Rule("growth_strategy"),
+    Rule("max_depth", {"max_depth": "=max_depth", "max_leaf_nodes": None}, where=rules.DEPTHWISE),
+    Rule("n_leaves", {"max_leaf_nodes": "=n_leaves", "max_depth": None}, where=rules.LEAFWISE),
+    unsupported(
+        "min_child_weight",
+        {},
+        "the minimal sum of hessians is fixed at 0.001",
+        exact_if="min_child_weight == 0.001 or min_child_weight <= 1 and task in ('regression', 'quantile') "
+        "and not weighted",
+    ),
+    Rule("min_samples_leaf", {"min_samples_leaf": "=min_samples_leaf"}),
+    unsupported("l1", {}, "there is no L1 penalty", exact_if="l1 == 0"),
+    Rule("l2", {"l2_regularization": "=l2"}),
+    unsupported("min_gain", {}, "there is no minimal gain", exact_if="min_gain == 0"),
+    approximated("max_bins", {"max_bins": "=min(max_bins, 255)"}, "255 is the maximum", exact_if="max_bins <= 255"),
+    unsupported("subsample", {}, "there is no row sampling", exact_if="subsample == 1"),
+    approximated(
+        "colsample",
+        {"max_features": "=colsample"},
+        "columns are drawn anew for every node, not for every tree",
+        exact_if="colsample == 1",
+    ),
+    Rule("base_score"),
+    Rule("missing", where="has_missing"),
+    approximated("categorical", {"categorical_features": "=list(categorical)"}, rules.OWN_CATEGORIES, "categorical"),
+    Rule("weights", where="weighted"),
+)
+_KEEPS = approximated(
+    "early_stopping_rounds",
+    {"early_stopping": True, "n_iter_no_change": "=early_stopping_rounds", "tol": 0.0, "scoring": "loss"},
+    rules.KEEPS_ROUNDS,
+    rules.STOPPING,
+)
+_CANNOT = unsupported(
+    "early_stopping_rounds",
+    {"early_stopping": False},
+    "before version 1.7 it cannot watch rows that it is given",
+    rules.STOPPING,
+)
+
+
+def _edition(since: str, until: str, early_stopping: Rule) -> Edition:
+    return Edition(
+        library="sklearn",
+        since=since,
+        until=until,
+        rules=(*_RULES, early_stopping),
+        pins=(
+            Pin(
+                {"early_stopping": False},
+                "otherwise it holds out rows and stops by itself above 10 000 rows",
+                "early_stopping_rounds is None",
+            ),
+            Pin({"categorical_features": None}, "no guess from the types of columns", "not categorical"),
+            Pin({"verbose": 0}, rules.SILENT),
+        ),
+        refusals=(
+            rules.NO_GBLINEAR,
+            rules.NO_LINEAR_TREES,
+            rules.NO_RANKING,
+            rules.NO_DEVICE,
+            Refusal(
+                "categorical and max_categories > (255 if profile == 'defaults' else min(max_bins, 255))",
+                "a column may have no more categories than max_bins, and no more than 255",
+            ),
+        ),
+        defaults=(
+            Pin({"categorical_features": "=list(categorical)"}, "what the data says", "categorical"),
+            Pin({"verbose": 0}, rules.SILENT),
+        ),
+    )
+
+
+_EDITIONS = (_edition("1.5", "1.7", _CANNOT), _edition("1.7", "1.10", _KEEPS))
 
 
 class SklearnRunner(TableRunner):
@@ -36,7 +135,7 @@ class SklearnRunner(TableRunner):
     )
     install = "scikit-learn"
     explaining = ("shap",)
-    editions = MAPPING["sklearn"]
+    editions = _EDITIONS
 
     @classmethod
     def load(cls) -> None:
@@ -53,8 +152,6 @@ class SklearnRunner(TableRunner):
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
         """One estimator, or one for each quantile."""
-        from sklearn import ensemble  # noqa: PLC0415 (imported when a model is trained)
-
         kind = (
             ensemble.HistGradientBoostingClassifier
             if translation.request.task.is_classification
@@ -72,9 +169,6 @@ class SklearnRunner(TableRunner):
 
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Values, or probabilities."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         task = translation.request.task
         with _openmp().limit(limits=translation.request.n_threads):
             if task is Task.QUANTILE:
@@ -90,8 +184,6 @@ class SklearnRunner(TableRunner):
     @classmethod
     def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Values, or what becomes probabilities; 0 for a class that no training row has."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         if not translation.request.task.is_classification:
             return cls.predict(translation, model, x)
         with _openmp().limit(limits=translation.request.n_threads):
@@ -100,8 +192,6 @@ class SklearnRunner(TableRunner):
     @classmethod
     def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:  # noqa: ARG003
         """The sum of the gains, or the number of splits, from the nodes, which the estimators keep to themselves."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         nodes = np.concatenate([tree.nodes for tree in _trees(model)])
         inner = nodes[nodes["is_leaf"] == 0]
         weights = inner["gain"].astype(np.float64) if kind == "gain" else np.ones(len(inner))
@@ -112,8 +202,6 @@ class SklearnRunner(TableRunner):
     @classmethod
     def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Those of the package shap, as the library has none."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         parts = []
         for explainer in _explainers(translation, model):
             values = np.asarray(explainer.shap_values(x, check_additivity=False)).reshape(*x.shape, -1)
@@ -124,9 +212,6 @@ class SklearnRunner(TableRunner):
 
     @classmethod
     def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Those of the package shap."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         columns = x.shape[1]
         found = np.concatenate(
             [
@@ -143,8 +228,6 @@ class SklearnRunner(TableRunner):
 
         The size is that of a pickle: the library has no format of its own.
         """
-        import pickle  # noqa: PLC0415 (written for its size, never read)
-
         trees = _trees(model)
         n_leaves = sum(tree.get_n_leaf_nodes() for tree in trees)
         return ModelFacts(n_trees=len(trees), n_leaves=n_leaves, n_bytes=len(pickle.dumps(model)))
@@ -156,8 +239,6 @@ def _trees(model: Any) -> list[Any]:
 
 def _column_order(estimator: Any) -> NDArray[Any]:
     """The columns of the data in the order in which the trees have them: since scikit-learn 1.4, categories first."""
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     if getattr(estimator, "_preprocessor", None) is None:
         return np.arange(estimator.n_features_in_)
     return np.argsort(~estimator.is_categorical_, kind="stable")
@@ -168,15 +249,11 @@ def _explainers(translation: Translation, model: Any) -> list[Any]:
         raise UnsupportedError("scikit-learn has none of its own: pip install 'boosters-eval[importances]'")
     if translation.request.categorical:
         raise UnsupportedError("shap does not know the splits of scikit-learn's trees on categories")
-    import shap  # noqa: PLC0415 (an extra, large)
-
     return [shap.TreeExplainer(estimator, feature_perturbation="tree_path_dependent") for estimator in model]
 
 
 def _of_classes(translation: Translation, model: Any, found: NDArray[Any]) -> NDArray[Any]:
     """The outputs of the classes that the training rows have, each in its place among all; 0 for the others."""
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     request, classes = translation.request, model[0].classes_.astype(np.int64)
     if request.task is Task.BINARY:
         return found

@@ -1,4 +1,7 @@
-"""XGBoost behind the runner contract."""
+"""XGBoost: its table and its runner.
+
+Up to 3.4 its softmax hessian is 2p(1-p); its start scores and its quantile loss changed with versions.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,176 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import ModelFacts
-from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners import rules
+from boosters_eval.runners.base import ModelFacts, lazy_module
 from boosters_eval.runners.parameters import BoosterType
-from boosters_eval.runners.rules import TableRunner, stopping_rows
+from boosters_eval.runners.rules import (
+    Edition,
+    Pin,
+    Refusal,
+    Rule,
+    TableRunner,
+    approximated,
+    stopping_rows,
+    unsupported,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
+else:
+    np = lazy_module("numpy")
+
+xgboost = lazy_module("xgboost")
 
 # What is passed to the training function and not to the booster.
 # Of each tree, a text after its length, which is no digit.
 _NODES, _DELETED = (re.compile(rb"num_%sS\D+(\d+)" % name) for name in (b"nodes", b"deleted"))
 _TRAIN_ARGUMENTS = ("num_boost_round", "early_stopping_rounds")
+
+_RULES = (
+    Rule("objective", {"objective": "reg:squarederror"}, where="task == 'regression'"),
+    Rule("objective", {"objective": "binary:logistic"}, where="task == 'binary'"),
+    Rule("objective", {"objective": "multi:softprob", "num_class": "=n_classes"}, where="task == 'multiclass'"),
+    approximated(
+        "objective",
+        {"objective": "rank:ndcg", "lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30},
+        rules.OWN_LAMBDAS,
+        "task == 'ranking'",
+    ),
+    approximated(
+        "learning_rate",
+        {"eta": "=learning_rate * c"},
+        "the step is corrected for the hessian 2p(1-p), but the residuals within a round cannot be: "
+        "the optimum is the same, the path to it is not",
+        "booster == 'gblinear' and task == 'multiclass'",
+    ),
+    *rules.common_rules("num_boost_round", "eta", "seed"),
+    Rule("n_threads", {"nthread": "=n_threads"}),
+    rules.ON_CPU,
+    approximated(
+        "device",
+        {"device": "cuda"},
+        "bins are those of the CPU, but gradients are rounded before they are summed, so that their order does not "
+        "matter: of splits that gain nearly the same, another one may win",
+    ),
+    Rule("growth_strategy", {"grow_policy": "depthwise"}, where=rules.DEPTHWISE),
+    Rule("growth_strategy", {"grow_policy": "lossguide"}, where=rules.LEAFWISE),
+    Rule("max_depth", {"max_depth": "=max_depth", "max_leaves": 0}, where=rules.DEPTHWISE),
+    Rule("n_leaves", {"max_leaves": "=n_leaves", "max_depth": 0}, where=rules.LEAFWISE),
+    Rule("min_child_weight", {"min_child_weight": "=min_child_weight * c"}, where=rules.TREES),
+    Rule("l1", {"alpha": "=l1"}),
+    Rule("l2", {"lambda": "=l2 * c"}, where=rules.TREES),
+    Rule("l2", {"lambda": "=l2"}),
+    approximated(
+        "min_gain",
+        {"gamma": "=min_gain / c"},
+        "no split may gain less than 0.000001: targets or residuals below about 0.01 are cut short",
+        rules.TREES,
+        "min_gain / c >= 0.000001",
+    ),
+    Rule("max_bins", {"max_bin": "=max_bins"}, where=rules.TREES),
+    Rule("subsample", {"subsample": "=subsample"}, where=rules.TREES),
+    Rule("colsample", {"colsample_bytree": "=colsample"}, where=rules.TREES),
+    *rules.NO_SAMPLING,
+    approximated(
+        "early_stopping_rounds",
+        {"early_stopping_rounds": "=early_stopping_rounds"},
+        rules.KEEPS_ROUNDS,
+        "early_stopping_rounds is not None and booster == 'gblinear'",
+    ),
+    *rules.stopping_rules("early_stopping_rounds", joint=True),
+    Rule("missing", where="has_missing"),
+    approximated("categorical", {"max_cat_to_onehot": 4}, rules.OWN_CATEGORIES, "categorical"),
+    Rule("weights", where="weighted"),
+)
+_PINS = (
+    Pin({"booster": "gbtree", "tree_method": "hist"}, "histogram trees, as in the other libraries", rules.TREES),
+    Pin(
+        {"booster": "gblinear", "updater": "coord_descent", "feature_selector": "cyclic"},
+        "coordinate descent in the order of the columns: the shotgun updater is not repeatable",
+        "booster == 'gblinear'",
+    ),
+    Pin({"verbosity": 0}, rules.SILENT),
+)
+_DEFAULTS = (
+    Pin({"num_boost_round": 100}, "the default of its estimators; its train function has 10"),
+    Pin({"booster": "gblinear", "updater": "coord_descent"}, "repeatable", "booster == 'gblinear'"),
+    Pin({"verbosity": 0}, rules.SILENT),
+)
+_REFUSALS = (
+    rules.NO_LINEAR_TREES,
+    Refusal("booster == 'gblinear' and task == 'quantile'", "its linear models learn nothing from the quantile loss"),
+    Refusal(f"booster == 'gblinear' and {rules.CUDA}", "its linear models are trained on CPUs only"),
+    Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
+    Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
+)
+
+
+_ROWS = {"min_child_weight": "=max(min_child_weight, min_samples_leaf)"}
+_NO_ROWS = unsupported("min_samples_leaf", {}, rules.NO_ROWS_IN_LEAF, rules.TREES, "min_samples_leaf == 1")
+_PINBALL = {"objective": "reg:quantileerror", "quantile_alpha": "=list(quantiles)"}
+
+# Up to 3.3 a leaf of the quantile loss is the quantile of its rows, and every row's hessian is 1.
+_EXACT_QUANTILE = (
+    approximated("objective", _PINBALL, rules.OWN_QUANTILE, "task == 'quantile'"),
+    Rule("min_samples_leaf", _ROWS, where=rules.UNIT_HESSIAN),
+    _NO_ROWS,
+)
+_SMOOTH_QUANTILE = (
+    approximated(
+        "objective",
+        _PINBALL,
+        "from 3.4 on a leaf is a Newton step of a smoothed loss, while elsewhere it is the quantile of its rows: "
+        "it needs several times as many rounds",
+        "task == 'quantile'",
+    ),
+    Rule("min_samples_leaf", _ROWS, where=f"task == 'regression' and {rules.UNIT_HESSIAN}"),
+    _NO_ROWS,
+)
+
+
+def _start(reason: str, exact_if: str) -> Rule:
+    """The start score is the mean, the log odds or the quantile; that of several outputs came in steps."""
+    return approximated("base_score", {}, reason, "task != 'ranking'", exact_if)
+
+
+def _edition(since: str, until: str, *rules: Rule) -> Edition:
+    return Edition(
+        library="xgboost",
+        since=since,
+        until=until,
+        rules=(*_RULES, *rules),
+        pins=_PINS,
+        refusals=_REFUSALS,
+        defaults=_DEFAULTS,
+        hessian="=2 if task == 'multiclass' else 1",
+    )
+
+
+_PRIORS = Rule("base_score", where="task != 'ranking'")
+
+_EDITIONS = (
+    _edition(
+        "3.0",
+        "3.1",
+        *_EXACT_QUANTILE,
+        _start(
+            "all outputs start alike: from equal probabilities, or from the mean of the quantiles",
+            "task in ('regression', 'binary') or task == 'quantile' and n_quantiles == 1",
+        ),
+    ),
+    _edition(
+        "3.1",
+        "3.2",
+        *_EXACT_QUANTILE,
+        _start("multiclass starts one Newton step towards the class priors", "task != 'multiclass'"),
+    ),
+    _edition("3.2", "3.4", *_EXACT_QUANTILE, _PRIORS),
+    _edition("3.4", "3.5", *_SMOOTH_QUANTILE, _PRIORS),
+)
 
 
 class XGBoostRunner(TableRunner):
@@ -35,7 +193,7 @@ class XGBoostRunner(TableRunner):
     dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
     install = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"  # which has no wheels for macOS
     cuda_build = "install xgboost instead of xgboost-cpu"
-    editions = MAPPING["xgboost"]
+    editions = _EDITIONS
 
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
@@ -47,8 +205,6 @@ class XGBoostRunner(TableRunner):
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
         """A booster; one of trees is cut at its best round when it stopped early."""
-        import xgboost  # noqa: PLC0415 (imported when a model is trained)
-
         train, valid = dataset
         params = {name: value for name, value in translation.native.items() if name not in _TRAIN_ARGUMENTS}
         model = xgboost.train(
@@ -66,12 +222,8 @@ class XGBoostRunner(TableRunner):
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """In place for trees; linear models need a matrix."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         request = translation.request
         if request.booster_type is BoosterType.GBLINEAR:
-            import xgboost  # noqa: PLC0415 (imported when a model is used)
-
             predictions = model.predict(xgboost.DMatrix(x, nthread=request.n_threads))
         else:
             predictions = model.inplace_predict(x)
@@ -79,16 +231,11 @@ class XGBoostRunner(TableRunner):
 
     @classmethod
     def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
-        """Margins."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         return np.asarray(model.predict(_rows(translation, x), output_margin=True))
 
     @classmethod
     def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:
         """Total gain, or the number of splits; the library leaves out columns that it does not use."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         _refuse_linear(translation)
         found = model.get_score(importance_type={"gain": "total_gain", "split": "weight"}[kind])
         return np.array([found.get(f"f{column}", 0.0) for column in range(model.num_features())])
@@ -96,16 +243,12 @@ class XGBoostRunner(TableRunner):
     @classmethod
     def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Its own, of trees and of linear models."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         found = np.asarray(model.predict(_rows(translation, x), pred_contribs=True))
         return found if found.ndim == 2 else np.moveaxis(found, 1, 2)
 
     @classmethod
     def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Its own, of trees, without those of the base value."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         _refuse_linear(translation, "interactions of a linear model cannot be computed by XGBoost")
         found = np.asarray(model.predict(_rows(translation, x), pred_interactions=True))
         found = found if found.ndim == 3 else np.moveaxis(found, 1, 3)
@@ -130,8 +273,6 @@ def _refuse_linear(translation: Translation, reason: str = "a linear model has n
 
 def _rows(translation: Translation, x: NDArray[np.float32]) -> Any:
     """Rows to be explained: only a matrix can be."""
-    import xgboost  # noqa: PLC0415 (imported when a model is used)
-
     types = _types(translation, x)
     threads = translation.request.n_threads
     return xgboost.DMatrix(x, feature_types=types, enable_categorical=types is not None, nthread=threads)
@@ -153,8 +294,6 @@ def _check_device(translation: Translation, model: Any) -> None:
 
 
 def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
-    import xgboost  # noqa: PLC0415 (imported when data is there)
-
     request = translation.request
     types = _types(translation, data.x)
     arguments: dict[str, Any] = {
@@ -172,6 +311,4 @@ def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
 
 def _ascending(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Equal ids are adjacent, but XGBoost also wants them to ascend: number the queries in the order of their rows."""
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     return np.concatenate(([0], np.cumsum(np.diff(groups) != 0)))

@@ -17,7 +17,7 @@ from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.history.query import list_runs as history_runs
-from boosters_eval.runners import RUNNERS, devices
+from boosters_eval.runners import RUNNERS, base
 from boosters_eval.runners.config import BenchmarkConfig
 from boosters_eval.runners.parameters import BoosterType, Device, Profile
 from tiny import TINY, plan_of, prepare_tiny, run_tiny, tiny_config
@@ -34,13 +34,13 @@ def on(device, *libraries, name="tiny/gbdt", **changes):
 
 @pytest.fixture
 def no_device(monkeypatch):
-    monkeypatch.setattr(devices, "cuda_devices", lambda: CudaDevices(fault="the test took it away"))
+    monkeypatch.setattr(base, "cuda_devices", lambda: CudaDevices(fault="the test took it away"))
 
 
 @pytest.fixture
 def a_device(monkeypatch):
     """One that this process believes in; workers ask the driver themselves."""
-    for module in (devices, machine):
+    for module in (base, machine):
         monkeypatch.setattr(module, "cuda_devices", lambda: GPU)
 
 
@@ -51,7 +51,7 @@ def test_plan_is_on_the_cpu_unless_a_device_is_named(home, no_device):
 
 
 def test_plan_on_a_device_is_another_one(home, a_device, monkeypatch):
-    monkeypatch.setattr(devices, "_shared_libraries", lambda runner: ())
+    monkeypatch.setattr(base, "_shared_libraries", lambda runner: ())
     found = plan_of(on("cuda"))
     (spec,) = fit_specs(found).values()
     assert spec.uses_device
@@ -79,7 +79,7 @@ def test_cells_without_a_device_are_unsupported_and_nothing_runs(home, no_device
 
 
 def test_library_that_cannot_use_the_device_does_not_stop_those_that_can(home, a_device, monkeypatch):
-    monkeypatch.setattr(devices, "_shared_libraries", lambda runner: ())
+    monkeypatch.setattr(base, "_shared_libraries", lambda runner: ())
     prepared = prepare_tiny(on("cuda", "xgboost", "sklearn"))
     assert [cell.target.name for cell in prepared.plan.cells] == ["xgboost"]
     assert [item.target for item in prepared.plan.excluded] == ["sklearn"]
@@ -140,7 +140,7 @@ def test_own_defaults_need_the_device_too(home, no_device):
 
 
 def test_variants_that_differ_in_the_device_alone_are_two(home, a_device, monkeypatch):
-    monkeypatch.setattr(devices, "_shared_libraries", lambda runner: ())
+    monkeypatch.setattr(base, "_shared_libraries", lambda runner: ())
     variants = [on(device, name=f"tiny/{device}", variant=device) for device in ("cpu", "cuda")]
     prepared = prepare_tiny(*variants)
     assert len(prepared.plan.cells) == 2

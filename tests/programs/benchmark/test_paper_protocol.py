@@ -11,17 +11,14 @@ from boosters_eval.datasets import Table
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.paper_protocol import (
-    STEPS,
     Protocol,
-    Step,
-    StepRows,
     canonicalize_native,
-    load_steps,
-    locate_steps,
     override_natives,
+    prepare_rows,
     refuse_ignored,
+    split_by_protocol,
 )
-from boosters_eval.programs.benchmark.preparing import prepare_rows, protocol_split
+from boosters_eval.programs.benchmark.preprocessing import STEPS, Step, StepRows, load_steps, locate_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -66,7 +63,7 @@ def test_a_protocol_is_part_of_the_identity_and_survives_a_round_trip():
 
 def test_rows_are_split_by_count_without_overlap_and_alike_for_a_seed():
     protocol = Protocol(train=20, validation=8, test=10)
-    first, again, other = (protocol_split(table(), Task.BINARY, protocol, seed, stopping=True) for seed in (1, 1, 2))
+    first, again, other = (split_by_protocol(table(), Task.BINARY, protocol, seed, stopping=True) for seed in (1, 1, 2))
     assert [len(rows) for rows in (first.train, first.stop, first.test)] == [20, 8, 10]
     assert len(np.unique(np.concatenate([first.train, first.stop, first.test]))) == 38
     assert first.as_split().digest == again.as_split().digest != other.as_split().digest
@@ -74,7 +71,7 @@ def test_rows_are_split_by_count_without_overlap_and_alike_for_a_seed():
 
 def test_official_test_rows_are_those_of_the_data_set():
     official = np.array([1] * 10 + [0] * 30, dtype=np.int8)
-    split = protocol_split(
+    split = split_by_protocol(
         table(official=official), Task.BINARY, Protocol(test="official", validation=5), 1, stopping=True
     )
     assert split.test.tolist() == list(range(10))
@@ -82,7 +79,7 @@ def test_official_test_rows_are_those_of_the_data_set():
 
 
 def test_early_stopping_without_counted_rows_holds_out_a_fifth():
-    split = protocol_split(table(), Task.BINARY, Protocol(test=0.25), 1, stopping=True)
+    split = split_by_protocol(table(), Task.BINARY, Protocol(test=0.25), 1, stopping=True)
     assert len(split.stop) == (40 - len(split.test)) // 5
 
 
@@ -95,7 +92,7 @@ def test_early_stopping_without_counted_rows_holds_out_a_fifth():
 )
 def test_a_split_that_the_data_cannot_give_is_refused(protocol, sentence):
     with pytest.raises(DatasetError, match=sentence):
-        protocol_split(table(), Task.BINARY, protocol, 1, stopping=False)
+        split_by_protocol(table(), Task.BINARY, protocol, 1, stopping=False)
 
 
 def test_one_hot_has_a_column_per_training_category_and_zeros_for_others():
@@ -143,7 +140,7 @@ def test_a_standardized_target_is_restored_to_its_own_units():
 def test_numeric_columns_are_scaled_by_the_training_rows_only(name):
     data = table(100)
     protocol = Protocol(preprocessing=(name,), test=20)
-    split = protocol_split(data, Task.BINARY, protocol, 1, stopping=False)
+    split = split_by_protocol(data, Task.BINARY, protocol, 1, stopping=False)
     prepared = prepare_rows(data, split, protocol, 1)
     assert prepared.train.x[:, 0].mean() == pytest.approx(0, abs=0.2)
     assert np.array_equal(prepared.test.x[:, 1], data.x[split.test, 1])  # categories stay as they are
@@ -169,7 +166,7 @@ def test_a_step_of_a_user_reaches_the_process_of_a_cell():
         STEPS.unregister("doubled")
         load_steps(told)
         protocol = Protocol(preprocessing=("doubled",), test=10)
-        split = protocol_split(table(), Task.BINARY, protocol, 1, stopping=False)
+        split = split_by_protocol(table(), Task.BINARY, protocol, 1, stopping=False)
         assert np.array_equal(prepare_rows(table(), split, protocol, 1).test.x, table().x[split.test] * 2)
     finally:
         STEPS.unregister("doubled")

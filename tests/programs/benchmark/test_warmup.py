@@ -102,6 +102,7 @@ def test_an_interrupt_is_not_taken_for_a_failure():
 MEMORY = """
 import json, sys
 import numpy as np
+from boosters_eval.engine.limits import measure_peak, start_peak
 from boosters_eval.programs.benchmark.fit import _measure_memory
 from boosters_eval.runners.measure import fit_once, warm_up
 from boosters_eval.datasets import DATASETS

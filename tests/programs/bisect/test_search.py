@@ -22,8 +22,8 @@ from boosters_eval.programs.bisect.search import make_bisector
 from boosters_eval.programs.bisect.versions import Candidate, list_candidates
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import PipResult, list_versions
+from boosters_eval.runners.builds.reference import library_name
 from boosters_eval.runners.builds.sources import build_commit, list_commits, list_wheels
-from boosters_eval.runners.resolve import library_name
 
 BAD = 300.0  # what a bad version predicts too high
 
@@ -90,7 +90,7 @@ def asked(**given):
 @pytest.fixture
 def bisect(toy, monkeypatch):
     """Bisect versions 0, 1, ..., each given by its number; None cannot be imported, "fails" cannot be trained."""
-    monkeypatch.setattr("boosters_eval.core.machine.disturbances", tuple)
+    monkeypatch.setattr("boosters_eval.core.machine.find_disturbances", tuple)
 
     def candidate(number, value, code):
         def resolve():
@@ -215,7 +215,7 @@ def test_times_that_other_programs_disturbed_are_not_judged(bisect):
 
 def test_times_are_not_taken_on_a_machine_that_is_busy_from_the_beginning(bisect, monkeypatch):
     busy = Disturbance(kind="programs", text="other programs used 90 % of the 2 CPUs", remedy="wait until they end")
-    monkeypatch.setattr("boosters_eval.core.machine.disturbances", lambda: (busy,))
+    monkeypatch.setattr("boosters_eval.core.machine.find_disturbances", lambda: (busy,))
     with pytest.raises(RunError, match="Times cannot be judged on this machine now: other programs used 90 %"):
         bisect(1.0, 2.0, metric="train_time_s")
 

@@ -25,14 +25,13 @@ from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.metrics.metric import load_implementations
 from boosters_eval.metrics.trivial import trivial_scores
-from boosters_eval.programs.benchmark.paper_protocol import load_steps, override_natives, refuse_ignored
-from boosters_eval.programs.benchmark.preparing import FitData, protocol_data
+from boosters_eval.programs.benchmark.paper_protocol import FitData, override_natives, prepare_data, refuse_ignored
+from boosters_eval.programs.benchmark.preprocessing import load_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, identity_of, model_seed, spec_of
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.base import TrainData
+from boosters_eval.runners.base import TrainData, device_fault
 from boosters_eval.runners.builds.store import changed_since, find_foreign
-from boosters_eval.runners.devices import device_fault
 from boosters_eval.runners.installed import installed_build, runner_for, target_of
 from boosters_eval.runners.measure import fit_once, hold_out, late_imports, measure, measured_fields, warm_up
 from boosters_eval.runners.result import BUSY, BUSY_CELL, BenchmarkResult, SplitFacts
@@ -142,7 +141,7 @@ def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
     request = spec.request(model_seed(cell))
     if spec.protocol is not None:
         load_steps(inputs)
-        return protocol_data(spec.protocol, table, request, repeat.seed)
+        return prepare_data(spec.protocol, table, request, repeat.seed)
     if "split" in inputs:  # a data set's own splitter cannot be passed between processes, so its rows come in a file
         with np.load(inputs["split"], allow_pickle=False) as stored:
             split = Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import re
 import warnings
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import Field
 
-from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, DatasetError, suggest
 from boosters_eval.core.model import Model
-from boosters_eval.core.modules import address_of, load_address
-from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.programs.benchmark.preprocessing import STEPS, StepRows
+from boosters_eval.runners.base import TrainData, lazy_module
 from boosters_eval.runners.parameters import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.datasets import Split, Table
     from boosters_eval.metrics.task import Task
-    from boosters_eval.runners.base import Translation
+    from boosters_eval.runners.base import FitRequest, Translation
+else:
+    np = lazy_module("numpy")
 
 # The parameter that names the metric on which a library stops early.
 STOPPING_METRIC = {"xgboost": "eval_metric", "lightgbm": "metric", "catboost": "eval_metric"}
@@ -81,6 +84,7 @@ _DEVICES = {
     "lightgbm": ("device_type",),
     "catboost": ("task_type",),
 }
+_PROTOCOL = 4  # keeps this use of a seed apart from its others
 _THREADS = frozenset({"nthread", "num_threads", "thread_count", "n_threads"})
 
 
@@ -105,62 +109,6 @@ class Protocol(Model):
             return "sizes in rows would cut the queries of a ranking data set"
         reasons = ((name, STEPS[name].unsupported(task)) for name in self.preprocessing)
         return next((f"the step '{name}' {reason}" for name, reason in reasons if reason), None)
-
-
-@dataclass(frozen=True)
-class StepRows:
-    """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
-
-    x: NDArray[np.float32]
-    y: NDArray[np.float64]
-    categorical: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-
-
-class Step(ABC):
-    """One step of preprocessing: fitted on the training rows only, then applied to the others. One object per cell."""
-
-    encodes: ClassVar[bool] = False  # leaves no categorical column
-
-    @classmethod
-    def unsupported(cls, task: Task) -> str | None:  # noqa: ARG003 (most steps suit every task)
-        """Why the step makes no sense for a task ("needs ..."), or None. Imports nothing."""
-        return None
-
-    @abstractmethod
-    def fit(self, rows: StepRows, seed: int) -> StepRows:
-        """Learn from the training rows, and return them as the library shall see them."""
-
-    @abstractmethod
-    def apply(self, rows: StepRows) -> StepRows:
-        """Other rows, with what was learned."""
-
-    def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
-        """Predictions in the units of the original target."""
-        return predictions
-
-
-def _own() -> dict[str, type[Step]]:
-    from boosters_eval.programs.benchmark import preprocessing  # noqa: PLC0415 (its classes extend Step)
-
-    return preprocessing.OWN
-
-
-STEPS: Registry[type[Step]] = Registry(
-    "preprocessing step", group="boosters_eval.preprocessing", builtin=_own, fault=must_extend(Step)
-)
-
-
-def locate_steps(names: tuple[str, ...]) -> dict[str, str]:
-    """Where the process of a cell finds the steps: a script may have registered one that it does not know."""
-    found = {name: address_of(STEPS[name], "preprocessing step") for name in names}
-    return {"steps": json.dumps(found)} if found else {}
-
-
-def load_steps(inputs: Mapping[str, str]) -> None:
-    """Register what `locate_steps` described."""
-    for name, address in json.loads(inputs.get("steps", "{}")).items():
-        STEPS.register(name, load_address(address), replace=True)
 
 
 def override_natives(translation: Translation, protocol: Protocol | None) -> Translation:
@@ -246,3 +194,128 @@ def _find_ignored_by_xgboost(native: Mapping[str, Any]) -> set[str]:
         for part in re.findall(r"Parameters: \{(.*?)\} are not used", told)
         for name in re.findall(r'"(.+?)"', part)
     }
+
+
+@dataclass(frozen=True)
+class ProtocolSplit:
+    """The rows that a protocol learns from, stops early on, and is scored on."""
+
+    train: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    def as_split(self) -> Split:
+        """For the record of a fit. The digest covers the rows to stop on too."""
+        from boosters_eval.datasets import Split  # noqa: PLC0415 (loads numpy)
+
+        content = hashlib.sha256(f"{len(self.train)} {len(self.stop)} {len(self.test)} ".encode())
+        for rows in (self.train, self.stop, self.test):
+            content.update(np.ascontiguousarray(rows, dtype="<i8").data)
+        return Split(self.train, self.test, content.hexdigest())
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows as a library or a saved model sees them, and the way back to the target's own units."""
+
+    train: StepRows
+    stop: StepRows
+    test: StepRows
+    restore: Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def split_by_protocol(table: Table, task: Task, protocol: Protocol, seed: int, *, stopping: bool) -> ProtocolSplit:
+    """The split of a seed. A fraction keeps the shares of classes and whole queries; counted rows are drawn at random.
+
+    The rows to stop on are those that the protocol counts, or a fifth of the others where a library is to stop early.
+    """
+    rest, test = _take_tested(table, task, protocol, seed)
+    count = protocol.validation or (max(1, len(rest) // 5) if stopping else 0)
+    wanted = (protocol.train or 1) + count
+    if wanted > len(rest):
+        raise DatasetError(
+            f"The split needs {wanted} rows besides the {len(test)} that are tested on. Got {len(rest)} instead."
+        )
+    last = len(rest) if protocol.train is None else count + protocol.train
+    return ProtocolSplit(train=rest[count:last], stop=rest[:count], test=test)
+
+
+def _take_tested(table: Table, task: Task, protocol: Protocol, seed: int) -> tuple[Any, Any]:
+    """All other rows in a random order, and the rows to be scored on."""
+    from boosters_eval.datasets.generated import Stream  # noqa: PLC0415 (loads numpy)
+
+    if protocol.test == "official":
+        if table.split is None:
+            raise DatasetError("The data set has no official test rows: give their number, or a fraction.")
+        official = np.asarray(table.split)
+        rest = np.flatnonzero(official == 0)
+        return rest[Stream(seed, _PROTOCOL).order(len(rest))], np.flatnonzero(official == 1)
+    if isinstance(protocol.test, float):
+        from boosters_eval.datasets import split_rows  # noqa: PLC0415 (loads numpy)
+
+        split = split_rows(table, task, SplitSpec(validation_fraction=protocol.test), seed, None)
+        return split.train, split.valid
+    order = Stream(seed, _PROTOCOL).order(len(table.y))
+    return order[protocol.test :], order[: protocol.test]
+
+
+def prepare_rows(table: Table, split: ProtocolSplit, protocol: Protocol, seed: int) -> Prepared:
+    """Fit every step on the training rows, and apply it to the others."""
+    train, stop, test = (_take_rows(table, rows) for rows in (split.train, split.stop, split.test))
+    steps = [STEPS[name]() for name in protocol.preprocessing]
+    for step in steps:
+        train, test = step.fit(train, seed), step.apply(test)
+        stop = step.apply(stop) if len(stop.y) else stop  # no step need know what to do with no rows
+
+    def restore(predictions: NDArray[Any]) -> NDArray[Any]:
+        for step in reversed(steps):
+            predictions = step.restore(predictions)
+        return predictions
+
+    return Prepared(train, stop, test, restore)
+
+
+def _take_rows(table: Table, rows: Any) -> StepRows:
+    return StepRows(
+        x=np.ascontiguousarray(table.x[rows]),
+        y=np.asarray(table.y[rows]),
+        categorical=table.categorical,
+        names=table.feature_names,
+    )
+
+
+@dataclass(frozen=True)
+class FitData:
+    """What a cell trains on and predicts, as its library sees it."""
+
+    split: Split
+    request: FitRequest
+    train: TrainData
+    x_valid: NDArray[np.float32]
+    restore: Callable[[NDArray[Any]], NDArray[Any]] = lambda predictions: predictions  # to the target's own units
+
+
+def prepare_data(protocol: Protocol, table: Table, request: FitRequest, seed: int) -> FitData:
+    """What a fit under a protocol is given."""
+    stopping = request.training.early_stopping_rounds is not None
+    split = split_by_protocol(table, request.task, protocol, seed, stopping=stopping)
+    found = prepare_rows(table, split, protocol, seed)
+    has_missing = any(bool(np.isnan(part.x).any()) for part in (found.train, found.stop, found.test))
+    train = _train_data(found.train, table, split.train)
+    return FitData(
+        split=split.as_split(),
+        request=replace(request, categorical=found.train.categorical, has_missing=has_missing),
+        train=replace(train, valid=_train_data(found.stop, table, split.stop)) if stopping else train,
+        x_valid=np.ascontiguousarray(found.test.x),
+        restore=found.restore,
+    )
+
+
+def _train_data(part: StepRows, table: Table, rows: Any) -> TrainData:
+    return TrainData(
+        x=np.ascontiguousarray(part.x),
+        y=part.y,
+        weights=None if table.weights is None else np.asarray(table.weights[rows]),
+        groups=None if table.groups is None else np.asarray(table.groups[rows]),
+        feature_names=part.names,
+    )

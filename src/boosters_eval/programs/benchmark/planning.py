@@ -25,8 +25,8 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.seeds import Growth, count_seeds, overrule_seeds
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
 from boosters_eval.programs.benchmark.usermetrics import UserMetric, find_in_file, find_registered
+from boosters_eval.runners.base import cannot_run
 from boosters_eval.runners.config import derive_seeds
-from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.installed import runner_for, target_of
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 

@@ -1,19 +1,60 @@
-"""The steps of preprocessing that come with the package."""
+"""Steps of preprocessing, which a paper's protocol names: what a step is, and those that come with the package."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import DatasetError
+from boosters_eval.core.modules import address_of, load_address
+from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.paper_protocol import Step, StepRows
+from boosters_eval.runners.base import lazy_module
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
+else:
+    np = lazy_module("numpy")
 
 _COUNTERS = 5  # keeps this use of a seed apart from its others
+
+
+@dataclass(frozen=True)
+class StepRows:
+    """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float64]
+    categorical: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Step(ABC):
+    """One step of preprocessing: fitted on the training rows only, then applied to the others. One object per cell."""
+
+    encodes: ClassVar[bool] = False  # leaves no categorical column
+
+    @classmethod
+    def unsupported(cls, task: Task) -> str | None:  # noqa: ARG003 (most steps suit every task)
+        """Why the step makes no sense for a task ("needs ..."), or None. Imports nothing."""
+        return None
+
+    @abstractmethod
+    def fit(self, rows: StepRows, seed: int) -> StepRows:
+        """Learn from the training rows, and return them as the library shall see them."""
+
+    @abstractmethod
+    def apply(self, rows: StepRows) -> StepRows:
+        """Other rows, with what was learned."""
+
+    def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
+        """Predictions in the units of the original target."""
+        return predictions
 
 
 class OneHot(Step):
@@ -25,16 +66,10 @@ class OneHot(Step):
     encodes: ClassVar[bool] = True
 
     def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
-        """Find the categories."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         self._known = {column: np.unique(_codes(rows.x, column)) for column in rows.categorical}
         return self.apply(rows)
 
     def apply(self, rows: StepRows) -> StepRows:
-        """Encode."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         numeric = _numeric(rows)
         flags = [_codes(rows.x, column)[:, None] == known for column, known in self._known.items()]
         names = [f"{_name(rows, column)}={code:g}" for column, known in self._known.items() for code in known]
@@ -52,14 +87,10 @@ class OrderedCounters(Step):
 
     @classmethod
     def unsupported(cls, task: Task) -> str | None:
-        """They count the rows of class 1."""
         return None if task is Task.BINARY else "needs a binary target"
 
     def fit(self, rows: StepRows, seed: int) -> StepRows:
-        """Count in a random order."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
-        from boosters_eval.datasets.generated import Stream  # noqa: PLC0415 (needs numpy)
+        from boosters_eval.datasets.generated import Stream  # noqa: PLC0415 (loads numpy)
 
         order = Stream(seed, _COUNTERS).order(len(rows.y))
         x = np.array(rows.x)
@@ -77,8 +108,6 @@ class OrderedCounters(Step):
 
     def apply(self, rows: StepRows) -> StepRows:
         """Count all training rows; a category that they lack is worth one half."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         x = np.array(rows.x)
         for column, (known, worth) in self._counts.items():
             codes = _codes(rows.x, column)
@@ -92,20 +121,16 @@ class StandardizedTarget(Step):
 
     @classmethod
     def unsupported(cls, task: Task) -> str | None:
-        """Classes have no units."""
         return None if task in (Task.REGRESSION, Task.QUANTILE) else "needs a numeric target"
 
     def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
-        """Mean and deviation of the training rows."""
         self._mean, self._std = float(rows.y.mean()), float(rows.y.std()) or 1.0
         return self.apply(rows)
 
     def apply(self, rows: StepRows) -> StepRows:
-        """For the rows to stop early on."""
         return replace(rows, y=(rows.y - self._mean) / self._std)
 
     def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
-        """Back to the original units."""
         return predictions.astype("float64") * self._std + self._mean
 
 
@@ -114,8 +139,6 @@ class Standardize(Step):
 
     def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
         """Means and deviations, without the missing values."""
-        import numpy as np  # noqa: PLC0415 (not needed to start)
-
         self._columns = [column for column in _numeric(rows) if not np.isnan(rows.x[:, column]).all()]
         known = rows.x[:, self._columns].astype(np.float64)
         self._mean, std = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
@@ -123,7 +146,6 @@ class Standardize(Step):
         return self.apply(rows)
 
     def apply(self, rows: StepRows) -> StepRows:
-        """Scale."""
         return _changed(rows, self._columns, (rows.x[:, self._columns] - self._mean) / self._std)
 
 
@@ -134,7 +156,6 @@ class QuantileTransform(Step):
     """
 
     def fit(self, rows: StepRows, seed: int) -> StepRows:
-        """Quantiles."""
         from sklearn.preprocessing import QuantileTransformer  # noqa: PLC0415 (not needed to start)
 
         self._columns = _numeric(rows)
@@ -149,22 +170,10 @@ class QuantileTransform(Step):
         return self.apply(rows)
 
     def apply(self, rows: StepRows) -> StepRows:
-        """Map."""
         return _changed(rows, self._columns, self._transformer.transform(rows.x[:, self._columns]))
 
 
-OWN: dict[str, type[Step]] = {
-    "one-hot": OneHot,
-    "ordered-counters": OrderedCounters,
-    "standardized-target": StandardizedTarget,
-    "standardize": Standardize,
-    "quantile-transform": QuantileTransform,
-}
-
-
 def _codes(x: NDArray[np.float32], column: int) -> NDArray[np.float32]:
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     return np.nan_to_num(x[:, column], nan=-1.0)
 
 
@@ -177,8 +186,30 @@ def _name(rows: StepRows, column: int) -> str:
 
 
 def _changed(rows: StepRows, columns: list[int], values: Any) -> StepRows:
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
     x = np.array(rows.x)
     x[:, columns] = values
     return replace(rows, x=x)
+
+
+_OWN: dict[str, type[Step]] = {
+    "one-hot": OneHot,
+    "ordered-counters": OrderedCounters,
+    "standardized-target": StandardizedTarget,
+    "standardize": Standardize,
+    "quantile-transform": QuantileTransform,
+}
+STEPS: Registry[type[Step]] = Registry(
+    "preprocessing step", group="boosters_eval.preprocessing", builtin=lambda: dict(_OWN), fault=must_extend(Step)
+)
+
+
+def locate_steps(names: tuple[str, ...]) -> dict[str, str]:
+    """Where the process of a cell finds the steps: a script may have registered one that it does not know."""
+    found = {name: address_of(STEPS[name], "preprocessing step") for name in names}
+    return {"steps": json.dumps(found)} if found else {}
+
+
+def load_steps(inputs: Mapping[str, str]) -> None:
+    """Register what `locate_steps` described."""
+    for name, address in json.loads(inputs.get("steps", "{}")).items():
+        STEPS.register(name, load_address(address), replace=True)

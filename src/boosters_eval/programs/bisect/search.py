@@ -43,8 +43,8 @@ from boosters_eval.programs.bisect.answer import (
 )
 from boosters_eval.programs.bisect.versions import Located, list_candidates, locate
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.reference import library_name
 from boosters_eval.runners.installed import installed_build
-from boosters_eval.runners.resolve import library_name
 from boosters_eval.stats.sequential import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.terms import the
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import list_versions, resolve_build
-from boosters_eval.runners.builds.reference import parse_reference, wheel_parts
+from boosters_eval.runners.builds.reference import library_name, parse_reference, wheel_parts
 from boosters_eval.runners.builds.sources import build_commit, list_commits
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

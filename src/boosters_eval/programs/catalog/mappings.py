@@ -10,8 +10,8 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.benchmarks import find_competitors, parse_boosters
 from boosters_eval.programs.benchmark.compare import read_training
 from boosters_eval.runners import RUNNERS, FitRequest
+from boosters_eval.runners.base import device_fault
 from boosters_eval.runners.config import parse_member
-from boosters_eval.runners.devices import device_fault
 from boosters_eval.runners.parameters import Profile
 from boosters_eval.runners.rules import CANONICAL
 

@@ -25,7 +25,8 @@ from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.paper_protocol import Protocol, load_steps
+from boosters_eval.programs.benchmark.paper_protocol import Protocol
+from boosters_eval.programs.benchmark.preprocessing import load_steps
 from boosters_eval.programs.paper.specification import (
     BoundRun,
     CallableRun,

@@ -15,20 +15,15 @@ from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.metrics import RESOURCES, primary_metric
-from boosters_eval.programs.benchmark.paper_protocol import (
-    STEPS,
-    STOPPING_METRIC,
-    Protocol,
-    canonicalize_native,
-    locate_steps,
-)
+from boosters_eval.programs.benchmark.paper_protocol import STOPPING_METRIC, Protocol, canonicalize_native
+from boosters_eval.programs.benchmark.preprocessing import STEPS, locate_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.programs.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.programs.paper.targets import find_format, find_obstacle, locate_data, locate_module, match_metrics
+from boosters_eval.runners.base import cannot_run
 from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.config import derive_seeds
-from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.installed import target_of
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 

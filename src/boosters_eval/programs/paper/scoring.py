@@ -12,8 +12,13 @@ from boosters_eval.core.errors import BoostersEvalError, MetricInputError
 from boosters_eval.datasets import open_stored
 from boosters_eval.metrics import compute_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.paper_protocol import Protocol
-from boosters_eval.programs.benchmark.preparing import Prepared, ProtocolSplit, prepare_rows, protocol_split
+from boosters_eval.programs.benchmark.paper_protocol import (
+    Prepared,
+    Protocol,
+    ProtocolSplit,
+    prepare_rows,
+    split_by_protocol,
+)
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, Translation
 from boosters_eval.runners.measure import check_predictions
@@ -157,5 +162,5 @@ def _prepare(table: Table, scoring: Scoring, seed: int) -> tuple[Any, Prepared]:
     if scoring.protocol is None:
         every = np.arange(len(table.y))
         return every, prepare_rows(table, ProtocolSplit(every[:0], every[:0], every), Protocol(), seed)
-    split = protocol_split(table, scoring.task, scoring.protocol, seed, stopping=False)
+    split = split_by_protocol(table, scoring.task, scoring.protocol, seed, stopping=False)
     return split.test, prepare_rows(table, split, scoring.protocol, seed)

@@ -16,7 +16,8 @@ from boosters_eval.core.terms import given, named, the
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
-from boosters_eval.programs.benchmark.paper_protocol import STEPS, STOPPING_METRIC
+from boosters_eval.programs.benchmark.paper_protocol import STOPPING_METRIC
+from boosters_eval.programs.benchmark.preprocessing import STEPS
 from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
     BINDINGS,

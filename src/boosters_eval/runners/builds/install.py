@@ -25,7 +25,7 @@ from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.processes import kill_group
 from boosters_eval.runners import RUNNERS, Runner
-from boosters_eval.runners.builds.reference import is_reference, parse_reference
+from boosters_eval.runners.builds.reference import is_reference, library_name, parse_reference
 from boosters_eval.runners.builds.sources import digest_files, digest_source
 from boosters_eval.runners.builds.store import (
     BuildOrigin,
@@ -43,7 +43,6 @@ from boosters_eval.runners.builds.store import (
     write_record,
 )
 from boosters_eval.runners.installed import digest_in, installed_build
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

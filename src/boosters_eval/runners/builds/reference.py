@@ -1,18 +1,23 @@
-"""What a user names a build by: `[NAME=]LIBRARY==VERSION` or `[NAME=]LIBRARY@PATH`."""
+"""What a user names a competitor by: a library or the file of its runner, or a build of it.
+
+A library is a registered name, `path/to/file.py:Class`, or the class itself; a build is `[NAME=]LIBRARY==VERSION` or
+`[NAME=]LIBRARY@PATH`.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.distributions import normalized
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import resolved
+from boosters_eval.core.modules import address_of, named_in
+from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from boosters_eval.runners.base import Runner
@@ -139,3 +144,34 @@ def wheel_parts(path: Path) -> tuple[str, str]:
             f"The wheel {path.name} does not have a wheel's name, DISTRIBUTION-VERSION-PYTHON-ABI-PLATFORM.whl."
         )
     return parts[0], parts[1]
+
+
+def library_name(item: Any) -> str:
+    """The name of the library. A class is registered under the name that it gives itself; its file is in its build."""
+    if isinstance(item, type):
+        return _register(item, item.__name__)
+    if not isinstance(item, str):
+        raise ConfigError(
+            f"{the('libraries')} must be names, 'path/to/file.py:Class' or Runner classes. Got {item!r} instead."
+        )
+    path, found, name = item.partition(".py:")
+    if found:
+        return _register(named_in(resolved(Path(f"{path}.py")), name, "runner"), item)
+    if item.endswith(".py"):
+        raise ConfigError(f"The library '{item}' names no runner: write '{item}:Class'.")
+    return item
+
+
+def _register(runner: Any, given: str) -> str:
+    name = getattr(runner, "name", None)
+    if isinstance(runner, type):
+        address_of(runner, "runner")  # what workers could not find is refused before it is known
+    known = RUNNERS.get(name) if isinstance(name, str) else None
+    places = [(getattr(item, "__module__", None), getattr(item, "__qualname__", None)) for item in (known, runner)]
+    if known is not None and places[0] == places[1]:  # the class that is known, perhaps loaded again
+        RUNNERS.register(str(name), runner, replace=True)
+        return str(name)
+    if isinstance(name, str) and name in RUNNERS:
+        raise ConfigError(f"The library '{given}' calls itself '{name}', which is another library: set another name.")
+    RUNNERS.register(name if isinstance(name, str) else given, runner)  # refuses what is not a whole runner
+    return RUNNERS[str(name)].name

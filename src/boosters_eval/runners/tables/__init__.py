@@ -1,1 +1,0 @@
-"""One module per library's table; mapping.py puts them together."""
