@@ -28,7 +28,12 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData
-from boosters_eval.runners.explanations import attributions, load_explaining, own_importances, raw_scores
+from boosters_eval.runners.explanations import (
+    compute_attributions,
+    compute_importances,
+    compute_raw_scores,
+    load_explaining,
+)
 from boosters_eval.runners.parameters import TrainingConfig
 
 ROWS, COLUMNS, REPEATS, ROUNDS, TARGET = 10_000, 50, 5, 3, 1.10
@@ -65,10 +70,10 @@ def explain_by_hand(path: str) -> None:
             runner.predict(translation, model, copies)
         for kind in ("gain", "split"):
             with suppress(UnsupportedError):
-                own_importances(runner, translation, model, COLUMNS, kind)
+                compute_importances(runner, translation, model, COLUMNS, kind)
         with suppress(UnsupportedError):
-            attributions(runner, translation, model, valid)
-            raw_scores(runner, translation, model, valid)
+            compute_attributions(runner, translation, model, valid)
+            compute_raw_scores(runner, translation, model, valid)
 
 
 def seconds_of(command: list[str], home: Path) -> tuple[float, float]:

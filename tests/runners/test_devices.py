@@ -16,10 +16,10 @@ from boosters_eval.engine.cell import Installation
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, Runner, TrainData
 from boosters_eval.runners import base as module
-from boosters_eval.runners.base import cannot_run, device_fault
+from boosters_eval.runners.base import cannot_run, find_device_fault
 from boosters_eval.runners.mapping import MAPPING
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
-from boosters_eval.runners.rules import refusal, translate
+from boosters_eval.runners.rules import find_refusal, translate
 from mapping_requests import EDITIONS, IDS, requests
 from tiny import loaded
 
@@ -66,7 +66,7 @@ def test_a_device_that_does_not_exist_is_one_sentence(given):
 @settings(max_examples=30, deadline=None)
 @given(request=requests)
 def test_device_is_passed_where_it_is_asked_for_and_only_there(edition, request):
-    if refusal(edition, request):
+    if find_refusal(edition, request):
         return
     translation = translate(edition, request)
     named = {name: translation.native[name] for name in SPELLINGS & set(translation.native)}
@@ -89,18 +89,18 @@ def test_device_is_passed_where_it_is_asked_for_and_only_there(edition, request)
 def test_what_is_refused_on_the_cpu_is_refused_on_a_device(edition, request):
     on_cpu = FitRequest(**{**vars(request), "training": request.training.replace(device=Device.CPU)})
     on_cuda = FitRequest(**{**vars(request), "training": request.training.replace(device=Device.CUDA)})
-    if refusal(edition, on_cpu):
-        assert refusal(edition, on_cuda)
+    if find_refusal(edition, on_cpu):
+        assert find_refusal(edition, on_cuda)
     if edition.library in ON_CPU_ONLY:
-        assert refusal(edition, on_cuda)
+        assert find_refusal(edition, on_cuda)
 
 
 @pytest.mark.parametrize("library", ON_CPU_ONLY)
 @pytest.mark.parametrize("profile", Profile)
 def test_library_without_devices_refuses_in_every_edition_and_profile(library, profile):
     for edition in MAPPING[library]:
-        assert refusal(edition, on("cuda", profile=profile)) == "the library trains on CPUs only"
-        assert refusal(edition, on("cpu", profile=profile)) is None
+        assert find_refusal(edition, on("cuda", profile=profile)) == "the library trains on CPUs only"
+        assert find_refusal(edition, on("cpu", profile=profile)) is None
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_library_without_devices_refuses_in_every_edition_and_profile(library, p
 )
 def test_what_a_library_would_do_on_the_cpu_in_silence_or_not_at_all_is_refused(library, request_, why):
     for edition in MAPPING[library]:
-        assert why in refusal(edition, request_)
+        assert why in find_refusal(edition, request_)
         training = request_.training.replace(device=Device.CPU)
-        assert refusal(edition, FitRequest(**{**vars(request_), "training": training})) is None
+        assert find_refusal(edition, FitRequest(**{**vars(request_), "training": training})) is None
 
 
 def test_the_same_seed_may_give_another_model_only_where_the_library_says_so():
@@ -160,7 +160,7 @@ def test_early_stopping_and_its_marks_are_the_same_on_a_device():
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
 def test_without_a_device_the_reason_is_the_machine(no_device, library):
     expected = "there is no CUDA device here: the test took it away"
-    assert device_fault(RUNNERS[library], Device.CUDA) == expected
+    assert find_device_fault(RUNNERS[library], Device.CUDA) == expected
     assert cannot_run(RUNNERS[library], on("cuda")) == expected
     assert cannot_run(RUNNERS[library], on("cpu")) is None
 
@@ -185,7 +185,7 @@ def test_with_a_device_the_build_must_have_code_for_it(a_device, monkeypatch, li
     answers = iter(code)
     monkeypatch.setattr(module, "_shared_libraries", lambda runner: code)
     monkeypatch.setattr(module, "has_cuda_code", lambda file: next(answers))
-    found = device_fault(RUNNERS[library], Device.CUDA)
+    found = find_device_fault(RUNNERS[library], Device.CUDA)
     assert found is None if why is None else why in found
 
 
@@ -193,7 +193,7 @@ def test_with_a_device_the_build_must_have_code_for_it(a_device, monkeypatch, li
 def test_installed_builds_are_recognized_by_their_files(a_device, library, usable):
     if RUNNERS[library].missing():
         pytest.skip("not installed")
-    assert (device_fault(RUNNERS[library], Device.CUDA) is None) == usable
+    assert (find_device_fault(RUNNERS[library], Device.CUDA) is None) == usable
 
 
 @pytest.mark.parametrize(("content", "usable"), [(b"MZ .nv_fatb", True), (b"MZ .text", False)])
@@ -208,7 +208,7 @@ def test_a_build_is_judged_by_its_own_files(a_device, tmp_path, content, usable)
 
 def test_the_cpu_asks_neither_the_driver_nor_the_files(monkeypatch):
     monkeypatch.setattr(module, "cuda_devices", lambda: pytest.fail("asked"))
-    assert all(device_fault(runner, Device.CPU) is None for runner in RUNNERS.values())
+    assert all(find_device_fault(runner, Device.CPU) is None for runner in RUNNERS.values())
 
 
 def test_runner_of_someone_else_refuses_a_device_that_it_never_heard_of(a_device):

@@ -11,12 +11,12 @@ from boosters_eval.runners import RUNNERS, FitRequest, TrainData, conformance
 from boosters_eval.runners.base import Runner
 from boosters_eval.runners.explanations import (
     InvalidExplanationError,
-    attributions,
     check_explanations,
-    interactions,
-    outputs_of,
-    own_importances,
-    raw_scores,
+    compute_attributions,
+    compute_importances,
+    compute_interactions,
+    compute_raw_scores,
+    count_outputs,
 )
 from boosters_eval.runners.parameters import BoosterType, TrainingConfig
 
@@ -35,8 +35,8 @@ def asked(trainer, library, task=Task.REGRESSION, **changes):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_attributions_have_a_base_and_an_output_for_every_raw_score(trainer, library, task):
     given = asked(trainer, library, task)
-    found, raw = attributions(*given, trainer.x[:50]), raw_scores(*given, trainer.x[:50])
-    assert found.shape == (50, 7, outputs_of(given[1].request))
+    found, raw = compute_attributions(*given, trainer.x[:50]), compute_raw_scores(*given, trainer.x[:50])
+    assert found.shape == (50, 7, count_outputs(given[1].request))
     if library != "boosters":  # whose sums are wrong; see the conformance suite
         assert np.abs(found.sum(axis=1) - raw).max() < 1e-4 * np.abs(raw).max()
 
@@ -51,12 +51,12 @@ def test_gains_and_splits_have_one_number_for_each_column_and_0_for_one_that_is_
     given = trainer.fit(library, request)
     if (library, kind) == ("catboost", "gain"):
         with pytest.raises(UnsupportedError, match="PredictionValuesChange is another quantity"):
-            own_importances(*given, 6, kind)
+            compute_importances(*given, 6, kind)
         return
-    found = own_importances(*given, 6, kind)
+    found = compute_importances(*given, 6, kind)
     assert found.shape == (6,)
     assert 1 <= (found > 0).sum() < 6
-    if kind == "split" and outputs_of(request) == 1:
+    if kind == "split" and count_outputs(request) == 1:
         assert found.sum() == 1
 
 
@@ -64,7 +64,7 @@ def test_gains_and_splits_have_one_number_for_each_column_and_0_for_one_that_is_
 def test_there_is_a_split_less_than_leaves_in_each_tree(trainer, library):
     given = asked(trainer, library)
     facts = given[0].inspect(given[2])
-    assert own_importances(*given, 6, "split").sum() == facts.n_leaves - facts.n_trees
+    assert compute_importances(*given, 6, "split").sum() == facts.n_leaves - facts.n_trees
 
 
 @pytest.mark.parametrize("task", [Task.REGRESSION, Task.MULTICLASS, Task.QUANTILE])
@@ -73,9 +73,9 @@ def test_interactions_add_up_to_attributions_or_there_is_a_reason(trainer, libra
     given = asked(trainer, library, task)
     if library in ("boosters", "lightgbm"):
         with pytest.raises(UnsupportedError, match="no interactions of attributions"):
-            interactions(*given, trainer.x[:5])
+            compute_interactions(*given, trainer.x[:5])
         return
-    found, whole = interactions(*given, trainer.x[:5]), attributions(*given, trainer.x[:5])
+    found, whole = compute_interactions(*given, trainer.x[:5]), compute_attributions(*given, trainer.x[:5])
     assert np.abs(found.sum(axis=2) - whole[:, :-1]).max() < 1e-5
 
 
@@ -88,12 +88,12 @@ def test_explanations_use_the_rounds_up_to_the_best_one(trainer, library):
         x=trainer.x[:100], y=trainer.score[:100], valid=TrainData(trainer.x[100:300], trainer.score[100:300])
     )
     given = trainer.fit(library, request, noisy)
-    raw, predictions = raw_scores(*given, trainer.x[:20]), given[0].predict(given[1], given[2], trainer.x[:20])
+    raw, predictions = compute_raw_scores(*given, trainer.x[:20]), given[0].predict(given[1], given[2], trainer.x[:20])
     assert np.allclose(raw[:, 0], predictions)
     if library in ("xgboost", "lightgbm", "sklearn"):
-        assert np.abs(attributions(*given, trainer.x[:20]).sum(axis=1) - raw).max() < 1e-4 * np.abs(raw).max()
+        assert np.abs(compute_attributions(*given, trainer.x[:20]).sum(axis=1) - raw).max() < 1e-4 * np.abs(raw).max()
     trees = given[0].inspect(given[2])
-    assert own_importances(*given, 6, "split").sum() == trees.n_leaves - trees.n_trees
+    assert compute_importances(*given, 6, "split").sum() == trees.n_leaves - trees.n_trees
 
 
 def binned_data():
@@ -114,8 +114,8 @@ def test_on_pre_binned_data_sound_libraries_attribute_alike_and_the_other_is_fou
             continue
         translation = runner.translate(request)
         given = (runner, translation, runner.fit(translation, runner.build(translation, data)))
-        found[name] = attributions(*given, data.x)
-        off[name] = float(np.abs(found[name].sum(axis=1) - raw_scores(*given, data.x)).max())
+        found[name] = compute_attributions(*given, data.x)
+        off[name] = float(np.abs(found[name].sum(axis=1) - compute_raw_scores(*given, data.x)).max())
     adds_up = {name for name, error in off.items() if error < 1e-4}
     assert adds_up == set(SOUND) & set(found), off  # boosters 0.1.0 does not; drop this line when it does
     for name in adds_up - {"xgboost"}:
@@ -136,10 +136,10 @@ def test_what_is_not_offered_of_linear_models_and_linear_leaves_is_refused_with_
 ):
     given = asked(trainer, library, booster_type=kind)
     calls = {
-        "gain": lambda: own_importances(*given, 6, "gain"),
-        "split": lambda: own_importances(*given, 6, "split"),
-        "attributions": lambda: attributions(*given, trainer.x[:5]),
-        "interactions": lambda: interactions(*given, trainer.x[:5]),
+        "gain": lambda: compute_importances(*given, 6, "gain"),
+        "split": lambda: compute_importances(*given, 6, "split"),
+        "attributions": lambda: compute_attributions(*given, trainer.x[:5]),
+        "interactions": lambda: compute_interactions(*given, trainer.x[:5]),
     }
     for name in refused:
         with pytest.raises(UnsupportedError, match=r"\w+ \w+"):
@@ -163,13 +163,13 @@ def test_categories_are_explained_in_their_own_column(library, one_hot):
     if library == "catboost":
         translation.native["one_hot_max_size"] = 10 if one_hot else 1
     given = (runner, translation, runner.fit(translation, runner.build(translation, data)))
-    found = np.abs(attributions(*given, x)).mean(axis=0)[:, 0]
+    found = np.abs(compute_attributions(*given, x)).mean(axis=0)[:, 0]
     assert found[0] > 10 * found[1]
     if library == "catboost" and not one_hot:
         with pytest.raises(UnsupportedError, match="belong to no single column"):
-            own_importances(*given, 2, "split")
+            compute_importances(*given, 2, "split")
         return
-    assert own_importances(*given, 2, "split")[0] > 0
+    assert compute_importances(*given, 2, "split")[0] > 0
 
 
 @pytest.mark.parametrize("column", range(3))
@@ -189,7 +189,7 @@ def test_gains_and_splits_stay_in_their_column_where_a_library_puts_categories_f
     data = TrainData(x, x[:, column].astype(np.float64))
     model = RUNNERS[library].fit(translation, RUNNERS[library].build(translation, data))
     for kind in ("gain", "split"):
-        assert own_importances(RUNNERS[library], translation, model, 3, kind).argmax() == column
+        assert compute_importances(RUNNERS[library], translation, model, 3, kind).argmax() == column
 
 
 def test_scikit_learn_says_that_its_categories_are_not_explained(trainer):
@@ -206,8 +206,8 @@ def test_without_its_extra_the_attributions_of_scikit_learn_are_one_reason_with_
         "boosters_eval.runners.sklearn_runner.find_spec", lambda name: None if name == "shap" else known(name)
     )
     with pytest.raises(UnsupportedError, match=r"pip install 'boosters-eval\[importances\]'"):
-        attributions(*given, trainer.x[:5])
-    assert own_importances(*given, 6, "gain").sum() > 0
+        compute_attributions(*given, trainer.x[:5])
+    assert compute_importances(*given, 6, "gain").sum() > 0
 
 
 def test_a_class_that_no_training_row_has_is_given_nothing_by_scikit_learn(trainer):
@@ -216,7 +216,7 @@ def test_a_class_that_no_training_row_has_is_given_nothing_by_scikit_learn(train
         rows = np.isin(trainer.labels[Task.MULTICLASS], kept)
         data = TrainData(trainer.x[rows], trainer.labels[Task.MULTICLASS][rows])
         given = trainer.fit("sklearn", request, data)
-        found, raw = attributions(*given, trainer.x[:20]), raw_scores(*given, trainer.x[:20])
+        found, raw = compute_attributions(*given, trainer.x[:20]), compute_raw_scores(*given, trainer.x[:20])
         assert not found[:, :, 1].any()
         assert not raw[:, 1].any()
         assert np.abs(found.sum(axis=1) - raw).max() < 1e-9
@@ -247,7 +247,7 @@ def test_a_runner_that_says_nothing_gives_reasons_and_its_predictions_as_raw_sco
     regression, binary = (
         type("Given", (), {"request": trainer.request(task)})() for task in (Task.REGRESSION, Task.BINARY)
     )
-    assert raw_scores(Silent, regression, None, trainer.x[:3]).tolist() == [[1.0]] * 3
+    assert compute_raw_scores(Silent, regression, None, trainer.x[:3]).tolist() == [[1.0]] * 3
     with pytest.raises(UnsupportedError, match="no raw scores"):
         Silent.raw(binary, None, trainer.x[:3])
     for call, arguments in ((Silent.importances, ("gain",)), (Silent.attributions, (1,)), (Silent.interactions, (1,))):
@@ -266,7 +266,7 @@ def test_what_is_no_explanation_is_refused(trainer, answer, words):
     given = type("Given", (), {"request": trainer.request()})()
     wrong = type("Wrong", (Silent,), {"attributions": classmethod(lambda *_: answer)})
     with pytest.raises(InvalidExplanationError, match=words):
-        attributions(wrong, given, None, trainer.x[:3])
+        compute_attributions(wrong, given, None, trainer.x[:3])
 
 
 def conformance_of(**methods):

@@ -15,7 +15,16 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.mapping import MAPPING, write_page
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Mark, Profile, TrainingConfig
-from boosters_eval.runners.rules import CANONICAL, Edition, Rule, choose, evaluate, refusal, resolve, translate
+from boosters_eval.runners.rules import (
+    CANONICAL,
+    Edition,
+    Rule,
+    choose_edition,
+    evaluate,
+    find_refusal,
+    resolve_native,
+    translate,
+)
 from mapping_requests import EDITIONS, IDS, requests
 
 DOCS = Path(__file__).parents[2] / "docs" / "mapping.md"
@@ -24,7 +33,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "mapping.md"
 @pytest.mark.parametrize("edition", EDITIONS, ids=IDS)
 @given(request=requests)
 def test_whatever_is_not_refused_has_a_translation_with_a_reason_for_every_loss(edition, request):
-    if refusal(edition, request):
+    if find_refusal(edition, request):
         return
     translation = translate(edition, request)
     json.dumps(translation.native, allow_nan=False)
@@ -80,14 +89,14 @@ def test_versions_follow_each_other_without_gap_or_overlap(editions):
     ],
 )
 def test_the_table_is_chosen_by_version(library, version, since):
-    edition, mark = choose(MAPPING[library], version)
+    edition, mark = choose_edition(MAPPING[library], version)
     assert edition.since == since
     assert mark is None
 
 
 @pytest.mark.parametrize(("version", "since"), [("2.1.4", "3.0"), ("9.0.0rc1", "3.4")])
 def test_a_version_that_was_never_verified_is_marked(version, since):
-    edition, mark = choose(MAPPING["xgboost"], version)
+    edition, mark = choose_edition(MAPPING["xgboost"], version)
     assert edition.since == since
     assert mark.kind == "approximated"
     assert version in mark.reason
@@ -184,7 +193,7 @@ def test_expressions_can_do_nothing_else(text):
 
 
 def test_values_that_do_not_start_with_an_equals_sign_are_passed_as_they_are():
-    assert resolve({"a": "l2", "b": "=l2", "c": None}, {"l2": 3}) == {"a": "l2", "b": 3, "c": None}
+    assert resolve_native({"a": "l2", "b": "=l2", "c": None}, {"l2": 3}) == {"a": "l2", "b": 3, "c": None}
 
 
 def test_the_first_rule_that_applies_wins():

@@ -249,10 +249,10 @@ def cannot_run(runner: type[Runner], request: FitRequest, *, elsewhere: bool = F
 
     The device may be `elsewhere`: the machine that runs the cells looks for it itself.
     """
-    return runner.unsupported(request) or device_fault(runner, request.training.device, elsewhere=elsewhere)
+    return runner.unsupported(request) or find_device_fault(runner, request.training.device, elsewhere=elsewhere)
 
 
-def device_fault(runner: type[Runner], device: Device, *, elsewhere: bool = False) -> str | None:
+def find_device_fault(runner: type[Runner], device: Device, *, elsewhere: bool = False) -> str | None:
     """Why a library cannot use a device here, or None. Asked first, because some would use the CPU in silence."""
     if device is Device.CPU:
         return None

@@ -21,7 +21,7 @@ from boosters_eval.runners.rules import (
     Rule,
     TableRunner,
     approximated,
-    stopping_rows,
+    find_stopping_rows,
     unsupported,
 )
 
@@ -150,7 +150,7 @@ class BoostersRunner(TableRunner):
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
         """Data sets, and the categories that they were encoded with; binning happens in training."""
-        valid = stopping_rows(translation, data)
+        valid = find_stopping_rows(translation, data)
         codes = _categories(data.x, translation.request.categorical)
         return _dataset(data, codes), None if valid is None else _dataset(valid, codes), codes
 

@@ -22,7 +22,7 @@ from boosters_eval.runners.rules import (
     Rule,
     TableRunner,
     approximated,
-    stopping_rows,
+    find_stopping_rows,
     unsupported,
 )
 
@@ -221,7 +221,7 @@ class CatBoostRunner(TableRunner):
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
         """Pools; binning happens in training."""
-        valid = stopping_rows(translation, data)
+        valid = find_stopping_rows(translation, data)
         return _pool(translation, data), None if valid is None else _pool(translation, valid)
 
     @classmethod

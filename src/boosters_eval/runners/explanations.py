@@ -38,41 +38,41 @@ def load_explaining(runner: type[Runner]) -> None:
             import_module(name)
 
 
-def outputs_of(request: FitRequest) -> int:
+def count_outputs(request: FitRequest) -> int:
     """How many raw scores a row has."""
     return {Task.MULTICLASS: request.n_classes or 1, Task.QUANTILE: len(request.quantiles)}.get(request.task, 1)
 
 
-def own_importances(
+def compute_importances(
     runner: type[Runner], translation: Translation, model: Any, n_columns: int, kind: ImportanceKind
 ) -> NDArray[np.float64]:
     """(p,): the importances of the library itself."""
     return _checked(runner.importances(translation, model, kind), (n_columns,))
 
 
-def attributions(
+def compute_attributions(
     runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """(n, p + 1, outputs): attributions, the base value last."""
     found = np.asarray(runner.attributions(translation, model, x))
-    shape = (len(x), x.shape[1] + 1, outputs_of(translation.request))
+    shape = (len(x), x.shape[1] + 1, count_outputs(translation.request))
     return _checked(found[:, :, None] if found.ndim == 2 else found, shape)
 
 
-def raw_scores(
+def compute_raw_scores(
     runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """(n, outputs): raw scores."""
     found = np.asarray(runner.raw(translation, model, x))
-    return _checked(found[:, None] if found.ndim == 1 else found, (len(x), outputs_of(translation.request)))
+    return _checked(found[:, None] if found.ndim == 1 else found, (len(x), count_outputs(translation.request)))
 
 
-def interactions(
+def compute_interactions(
     runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """(n, p, p, outputs): interactions."""
     found = np.asarray(runner.interactions(translation, model, x))
-    shape = (len(x), x.shape[1], x.shape[1], outputs_of(translation.request))
+    shape = (len(x), x.shape[1], x.shape[1], count_outputs(translation.request))
     return _checked(found[..., None] if found.ndim == 3 else found, shape)
 
 
@@ -86,14 +86,14 @@ def _checked(found: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return array
 
 
-def with_constant(data: TrainData) -> TrainData:
+def add_constant(data: TrainData) -> TrainData:
     """The same rows with one more column, the last, which is constant: nothing may be attributed to it."""
     column = np.full((len(data.x), 1), _CONSTANT, dtype=np.float32)
     return replace(
         data,
         x=np.hstack([data.x, column]),
         feature_names=(*data.feature_names, "constant") if data.feature_names else (),
-        valid=None if data.valid is None else with_constant(data.valid),
+        valid=None if data.valid is None else add_constant(data.valid),
     )
 
 
@@ -105,14 +105,14 @@ def check_explanations(
     try:
         for kind in _KINDS:
             with suppress(UnsupportedError):
-                found = own_importances(*given, x.shape[1], kind)
+                found = compute_importances(*given, x.shape[1], kind)
                 if (found < 0).any():
                     yield f"importances() gives a negative {kind}"
-                if not np.array_equal(found, own_importances(*given, x.shape[1], kind)):
+                if not np.array_equal(found, compute_importances(*given, x.shape[1], kind)):
                     yield f"importances() gives two answers for {kind}"
         yield from _check_places(runner, case)
         with suppress(UnsupportedError):
-            explained = attributions(*given, x)
+            explained = compute_attributions(*given, x)
             yield from _check_attributions(given, case, explained, unsound)
     except InvalidExplanationError as error:
         yield str(error)
@@ -132,7 +132,7 @@ def _check_places(runner: type[Runner], case: ConformanceCase) -> Iterator[str]:
         model = runner.fit(translation, runner.build(translation, data))
         for kind in _KINDS:
             with suppress(UnsupportedError):
-                most = int(own_importances(runner, translation, model, x.shape[1], kind).argmax())
+                most = int(compute_importances(runner, translation, model, x.shape[1], kind).argmax())
                 if most != column:
                     yield f"importances() gives the {kind} of column {column} to column {most}"
 
@@ -144,16 +144,16 @@ def _check_attributions(
     unsound: dict[str, str],
 ) -> Iterator[str]:
     x = case.x_test
-    if not np.array_equal(explained, attributions(*given, x)):
+    if not np.array_equal(explained, compute_attributions(*given, x)):
         yield "attributions() gives two answers"
     try:
-        raw = raw_scores(*given, x)
+        raw = compute_raw_scores(*given, x)
     except UnsupportedError as error:
         yield f"attributions() are offered without raw(): {error}"
         return
     faults = [_sum_fault("attributions and the base value", explained.sum(axis=1), raw)]
     with suppress(UnsupportedError):
-        sums = interactions(*given, x[:_FEW]).sum(axis=2)
+        sums = compute_interactions(*given, x[:_FEW]).sum(axis=2)
         faults.append(_sum_fault("interactions", sums, explained[:_FEW, :-1]))
     if case.name.endswith("plain"):
         faults.append(_constant_fault(*given[:2], case))
@@ -167,10 +167,10 @@ def _sum_fault(what: str, sums: NDArray[np.float64], expected: NDArray[np.float6
 
 
 def _constant_fault(runner: type[Runner], translation: Translation, case: ConformanceCase) -> str:
-    data = with_constant(case.train)
+    data = add_constant(case.train)
     model = runner.fit(translation, runner.build(translation, data))
-    most = float(np.abs(attributions(runner, translation, model, data.x)[:, -2]).max())
+    most = float(np.abs(compute_attributions(runner, translation, model, data.x)[:, -2]).max())
     for kind in _KINDS:
         with suppress(UnsupportedError):
-            most = max(most, float(own_importances(runner, translation, model, data.x.shape[1], kind)[-1]))
+            most = max(most, float(compute_importances(runner, translation, model, data.x.shape[1], kind)[-1]))
     return f"a constant column gets {most:.3g}" if most else ""

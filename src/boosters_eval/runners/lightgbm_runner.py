@@ -13,7 +13,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.runners import rules
 from boosters_eval.runners.base import ModelFacts, lazy_module
 from boosters_eval.runners.parameters import BoosterType
-from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule, TableRunner, approximated, stopping_rows
+from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule, TableRunner, approximated, find_stopping_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,7 +163,7 @@ class LightGBMRunner(TableRunner):
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
         """A constructed data set: left to itself the library would bin inside training."""
-        valid = stopping_rows(translation, data)
+        valid = find_stopping_rows(translation, data)
         train = _dataset(translation, data)
         return train, None if valid is None else _dataset(translation, valid, train)
 

@@ -152,7 +152,7 @@ def holds(condition: str, names: Mapping[str, Any]) -> bool:
     return not condition or bool(evaluate(condition, names))
 
 
-def resolve(native: Native, names: Mapping[str, Any]) -> dict[str, Any]:
+def resolve_native(native: Native, names: Mapping[str, Any]) -> dict[str, Any]:
     """A rule's native settings with their expressions evaluated."""
     return {
         name: evaluate(value[1:], names) if isinstance(value, str) and value.startswith("=") else value
@@ -160,7 +160,7 @@ def resolve(native: Native, names: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
+def list_names(request: FitRequest, edition: Edition) -> dict[str, Any]:
     """The names that an expression may use."""
     names: dict[str, Any] = {name: getattr(request.training, name) for name in TrainingConfig.model_fields}
     names |= {
@@ -182,7 +182,7 @@ def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
     return names | {"c": evaluate(edition.hessian[1:], names)}
 
 
-def choose(editions: tuple[Edition, ...], version: str | None) -> tuple[Edition, Mark | None]:
+def choose_edition(editions: tuple[Edition, ...], version: str | None) -> tuple[Edition, Mark | None]:
     """The table for a version, with a mark when that version was never verified."""
     for edition in editions:
         if version is not None and edition.covers(version):
@@ -197,9 +197,9 @@ def choose(editions: tuple[Edition, ...], version: str | None) -> tuple[Edition,
     return nearest, Mark(parameter="version", kind="approximated", reason=reason)
 
 
-def refusal(edition: Edition, request: FitRequest) -> str | None:
+def find_refusal(edition: Edition, request: FitRequest) -> str | None:
     """Why a library cannot do what is asked, or None."""
-    names = names_of(request, edition)
+    names = list_names(request, edition)
     return next((entry.reason for entry in edition.refusals if holds(entry.where, names)), None)
 
 
@@ -209,9 +209,9 @@ def translate(edition: Edition, request: FitRequest, unverified: Mark | None = N
         raise ConfigError("The 'n_classes' parameter of FitRequest must be known for multiclass. Got None instead.")
     if request.task is Task.QUANTILE and not request.quantiles:
         raise ConfigError("The 'quantiles' parameter of FitRequest must name quantiles. Got none instead.")
-    names = names_of(request, edition)
+    names = list_names(request, edition)
     as_it_comes = request.profile is Profile.DEFAULTS
-    rules = applicable(edition, names)
+    rules = select_rules(edition, names)
     if as_it_comes:
         rules = [rule for rule in rules if rule.parameter in ALWAYS]
     native: dict[str, Any] = {}
@@ -220,17 +220,17 @@ def translate(edition: Edition, request: FitRequest, unverified: Mark | None = N
     entries: list[Rule | Pin] = [*rules, *pins]
     for entry in entries:
         if holds(entry.where, names):
-            native |= resolve(entry.native, names)
+            native |= resolve_native(entry.native, names)
             origin = entry.parameter if isinstance(entry, Rule) else entry.reason
             origins |= dict.fromkeys(entry.native, origin)
     marks = [unverified] if unverified else []
     if not as_it_comes:
-        marks += [mark_of(rule, names) for rule in rules]
+        marks += [make_mark(rule, names) for rule in rules]
     why = next((entry.reason for entry in edition.nondeterministic if holds(entry.where, names)), None)
     return Translation(request, native, tuple(marks), why, origins)
 
 
-def applicable(edition: Edition, names: Mapping[str, Any]) -> list[Rule]:
+def select_rules(edition: Edition, names: Mapping[str, Any]) -> list[Rule]:
     """The first rule that applies for each parameter; a parameter without one is not used."""
     chosen: dict[str, Rule] = {}
     for rule in edition.rules:
@@ -239,7 +239,7 @@ def applicable(edition: Edition, names: Mapping[str, Any]) -> list[Rule]:
     return list(chosen.values())
 
 
-def mark_of(rule: Rule, names: Mapping[str, Any]) -> Mark:
+def make_mark(rule: Rule, names: Mapping[str, Any]) -> Mark:
     """A rule's mark at these values."""
     exact = rule.kind == "exact" or (rule.exact_if and holds(rule.exact_if, names))
     return Mark(parameter=rule.parameter, kind="exact" if exact else rule.kind, reason="" if exact else rule.reason)
@@ -258,16 +258,16 @@ class TableRunner(Runner):
     @classmethod
     def unsupported(cls, request: FitRequest) -> str | None:
         """The table's refusal, or None."""
-        return refusal(choose(cls.editions, cls.version())[0], request)
+        return find_refusal(choose_edition(cls.editions, cls.version())[0], request)
 
     @classmethod
     def translate(cls, request: FitRequest) -> Translation:
         """The table's translation."""
-        edition, unverified = choose(cls.editions, cls.version())
+        edition, unverified = choose_edition(cls.editions, cls.version())
         return translate(edition, request, unverified)
 
 
-def stopping_rows(translation: Translation, data: TrainData) -> TrainData | None:
+def find_stopping_rows(translation: Translation, data: TrainData) -> TrainData | None:
     """The rows to stop early on: there when, and only when, the library will use them."""
     wanted = translation.request.training.early_stopping_rounds
     if wanted is None or translation.request.profile is Profile.DEFAULTS:

@@ -17,7 +17,7 @@ from boosters_eval.runners.rules import (
     Rule,
     TableRunner,
     approximated,
-    stopping_rows,
+    find_stopping_rows,
     unsupported,
 )
 
@@ -146,7 +146,7 @@ class SklearnRunner(TableRunner):
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
         """The arrays themselves: the estimator bins when it is fitted."""
-        stopping_rows(translation, data)
+        find_stopping_rows(translation, data)
         return data
 
     @classmethod

@@ -22,7 +22,7 @@ from boosters_eval.runners.rules import (
     Rule,
     TableRunner,
     approximated,
-    stopping_rows,
+    find_stopping_rows,
     unsupported,
 )
 
@@ -198,7 +198,7 @@ class XGBoostRunner(TableRunner):
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
         """A quantile matrix for trees, with a second one that shares its bins for early stopping."""
-        valid = stopping_rows(translation, data)
+        valid = find_stopping_rows(translation, data)
         train = _matrix(translation, data)
         return train, None if valid is None else _matrix(translation, valid, train)
 

@@ -30,7 +30,7 @@ from boosters_eval.programs.benchmark.preprocessing import load_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, identity_of, model_seed, spec_of
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.base import TrainData, device_fault
+from boosters_eval.runners.base import TrainData, find_device_fault
 from boosters_eval.runners.builds.store import changed_since, find_foreign
 from boosters_eval.runners.installed import installed_build, runner_for, target_of
 from boosters_eval.runners.measure import fit_once, hold_out, late_imports, measure, measured_fields, warm_up
@@ -76,7 +76,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
     """Train, predict and score what a cell says; workloads that ask more of the same model begin with it."""
     phase("load")
     spec = spec_of(cell)
-    fault = device_fault(loaded, spec.training.device)  # another machine may have made the plan
+    fault = find_device_fault(loaded, spec.training.device)  # another machine may have made the plan
     if fault is not None:
         raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
     before = set(sys.modules)

@@ -10,7 +10,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.benchmarks import find_competitors, parse_boosters
 from boosters_eval.programs.benchmark.compare import read_training
 from boosters_eval.runners import RUNNERS, FitRequest
-from boosters_eval.runners.base import device_fault
+from boosters_eval.runners.base import find_device_fault
 from boosters_eval.runners.config import parse_member
 from boosters_eval.runners.parameters import Profile
 from boosters_eval.runners.rules import CANONICAL
@@ -85,7 +85,7 @@ def _record(runner: type[Runner], request: FitRequest) -> dict[str, Any]:
     marks: dict[str, dict[str, str]] = {name: {"mark": "not used", "reason": ""} for name in CANONICAL}
     marks |= {mark.parameter: {"mark": mark.kind, "reason": mark.reason} for mark in translation.marks}
     return record | {
-        "not_here": device_fault(runner, request.training.device),
+        "not_here": find_device_fault(runner, request.training.device),
         "nondeterministic": translation.nondeterministic,
         "native": translation.native,
         "origins": translation.origins,

@@ -33,13 +33,13 @@ from boosters_eval.programs.importances.records import (
 )
 from boosters_eval.runners.explanations import (
     InvalidExplanationError,
-    attributions,
-    interactions,
+    add_constant,
+    compute_attributions,
+    compute_importances,
+    compute_interactions,
+    compute_raw_scores,
+    count_outputs,
     load_explaining,
-    outputs_of,
-    own_importances,
-    raw_scores,
-    with_constant,
 )
 from boosters_eval.runners.measure import ROUNDS, check_predictions, few_rows, small_request
 
@@ -286,7 +286,7 @@ class _Subject:
     def own(self, kind: Literal["gain", "split"]) -> MeasuredKind:
         """What the library counts itself."""
         try:
-            found = self.timed(kind, lambda: own_importances(*self.asked, self.x.shape[1], kind))
+            found = self.timed(kind, lambda: compute_importances(*self.asked, self.x.shape[1], kind))
         except UnsupportedError as error:
             return MeasuredKind(reason=str(error))
         except InvalidExplanationError as error:  # the other kinds are not to blame
@@ -296,8 +296,8 @@ class _Subject:
     def attributions(self, fields: dict[str, Any]) -> MeasuredKind:
         """Attributions with the raw scores that they must add up to, and their interactions where there are any."""
         try:
-            found = self.timed("shap", lambda: attributions(*self.asked, self.x))
-            raw = self.timed("raw", lambda: raw_scores(*self.asked, self.x))
+            found = self.timed("shap", lambda: compute_attributions(*self.asked, self.x))
+            raw = self.timed("raw", lambda: compute_raw_scores(*self.asked, self.x))
         except UnsupportedError as error:
             fields["no_interactions"] = str(error)
             return MeasuredKind(reason=str(error))
@@ -344,7 +344,7 @@ def check_interactions(
     """Whether the interactions of a few rows add up to their attributions, why there are none, or their fault."""
     few = x[:_INTERACTION_ROWS]
     try:
-        together = interactions(runner, translation, model, few)
+        together = compute_interactions(runner, translation, model, few)
     except UnsupportedError as error:
         return {"no_interactions": str(error)}
     except InvalidExplanationError as error:
@@ -357,17 +357,20 @@ def probe(
 ) -> dict[str, Any]:
     """What a small model, trained with a constant column, gives to that column, and whether its rows add up."""
     small = runner.translate(small_request(translation.request, stopping=train.valid is not None))
-    few = with_constant(few_rows(train, translation.request.task))
+    few = add_constant(few_rows(train, translation.request.task))
     model = runner.fit(small, runner.build(small, few))
     constant: dict[Kind, float] = {}
     for kind in ("gain", "split"):
         if kind in kinds:
             with suppress(UnsupportedError, InvalidExplanationError):  # the kind itself says so
-                constant[kind] = abs(float(own_importances(runner, small, model, few.x.shape[1], kind)[-1]))
+                constant[kind] = abs(float(compute_importances(runner, small, model, few.x.shape[1], kind)[-1]))
     adds_up, fields = None, {}
     if "shap" in kinds:
         with suppress(UnsupportedError, InvalidExplanationError):
-            found, raw = attributions(runner, small, model, few.x), raw_scores(runner, small, model, few.x)
+            found, raw = (
+                compute_attributions(runner, small, model, few.x),
+                compute_raw_scores(runner, small, model, few.x),
+            )
             constant["shap"] = float(np.abs(found[:, -2]).max())
             adds_up = compare_sums(found.sum(axis=1), raw)
             fields = check_interactions(runner, small, model, few.x, found) if sums else {}
@@ -381,7 +384,7 @@ def _constant_columns(x: NDArray[np.float32]) -> tuple[int, ...]:
 
 def limit_rows(spec: ImportancesSpec, n_columns: int) -> int:
     """How many rows are measured at most: as asked for, or as many as have attributions that can be stored."""
-    return max(1, min(spec.max_rows, _MAX_VALUES // ((n_columns + 1) * outputs_of(spec.request(0)))))
+    return max(1, min(spec.max_rows, _MAX_VALUES // ((n_columns + 1) * count_outputs(spec.request(0)))))
 
 
 def name_columns(table: Table) -> tuple[str, ...]:
