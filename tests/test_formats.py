@@ -91,7 +91,7 @@ def reference(folder):
         role="oracle", method="m", backend="b", size=Size(4, 2), parameters_digest="p", data_digest="d",
         prediction="x", shape=(4,),
     )  # fmt: skip
-    path = written(folder / f"{stored.name}.json", stored.model_dump_json())
+    path = written(folder / stored.key.file, stored.model_dump_json())
     return path, lambda _: ReferenceStore(folder).all(), "a stored reference"
 
 

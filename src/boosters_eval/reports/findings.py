@@ -24,8 +24,8 @@ class Reported:
         raise NotImplementedError
 
     def to_model(self) -> Model | Any:
-        """The same for programs: a strict model, or plain data."""
-        raise NotImplementedError
+        """The same for programs: itself if it is a strict model, or plain data."""
+        return self
 
     def to_markdown(self) -> str:
         """The document as Markdown."""

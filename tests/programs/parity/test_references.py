@@ -14,7 +14,7 @@ from boosters_eval.core.errors import BoostersEvalError, FileFormatError
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.programs.parity.judge import is_oracle
 from boosters_eval.programs.parity.method import Oracle, Size
-from boosters_eval.programs.parity.references import ReferenceStore, StoredReference
+from boosters_eval.programs.parity.references import ReferenceKey, ReferenceStore, StoredReference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,12 +35,12 @@ def stored(folder: Path, **changes: Any) -> tuple[ReferenceStore, StoredReferenc
 
 def test_a_reference_is_found_by_its_cell_and_by_no_other(tmp_path: Path) -> None:
     store, reference = stored(tmp_path)
-    assert store.find("oracle", "pls", Size(4, 2), "p" * 16, "d" * 32) == reference
+    assert store.find(ReferenceKey("oracle", "pls", Size(4, 2), "p" * 16, "d" * 32)) == reference
     assert store.array(reference).tobytes() == PREDICTION.tobytes()
-    assert store.find("canonical", "pls", Size(4, 2), "p" * 16, "d" * 32) is None
-    assert store.find("oracle", "pls", Size(4, 3), "p" * 16, "d" * 32) is None
-    assert store.find("oracle", "pls", Size(4, 2), "q" * 16, "d" * 32) is None
-    assert store.find("oracle", "pls", Size(4, 2), "p" * 16, "e" * 32) is None
+    assert store.find(ReferenceKey("canonical", "pls", Size(4, 2), "p" * 16, "d" * 32)) is None
+    assert store.find(ReferenceKey("oracle", "pls", Size(4, 3), "p" * 16, "d" * 32)) is None
+    assert store.find(ReferenceKey("oracle", "pls", Size(4, 2), "q" * 16, "d" * 32)) is None
+    assert store.find(ReferenceKey("oracle", "pls", Size(4, 2), "p" * 16, "e" * 32)) is None
     assert reference.version == "1.7.2"
 
 
@@ -72,7 +72,7 @@ def test_a_swapped_lost_or_foreign_file_is_noticed(tmp_path: Path) -> None:
     (file,) = tmp_path.glob("*.json")
     file.rename(tmp_path / file.name.replace("pls", "pls2"))
     with pytest.raises(FileFormatError, match="is not the reference that its name says"):
-        store.find("oracle", "pls2", Size(4, 2), "p" * 16, "d" * 32)
+        store.find(ReferenceKey("oracle", "pls2", Size(4, 2), "p" * 16, "d" * 32))
     assert [fault.endswith("is not the reference that its name says.") for _, fault in store.verify()] == [True]
     (tmp_path / file.name).write_text('{"schema_version": 9}')
     with pytest.raises(FileFormatError, match="is a stored reference of format 9, which"):

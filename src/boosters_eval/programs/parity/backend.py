@@ -88,9 +88,10 @@ class Backend(ABC):
 
     @classmethod
     def load(cls) -> None:
-        """Import what the sessions use, and start nothing: every cell is forked from this process."""
+        """Import what the sessions use, and look up the versions once: every cell is forked from this process."""
         for name in cls.imports:
             import_module(name)
+        cls.versions()
 
     @classmethod
     @abstractmethod
@@ -185,14 +186,6 @@ class PythonBackend(Backend):
         named = ((name, installed_version(name)) for name in cls.distributions)
         found = {name: version for name, version in named if version}
         return {**(found or {cls.name: "unknown"}), **_foundations()}
-
-    @classmethod
-    def load(cls) -> None:
-        """Import what it uses, and look up the versions once for all cells."""
-        super().load()
-        for name in cls.distributions:
-            installed_version(name)
-        _foundations()
 
     @classmethod
     def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> PythonSession:
@@ -319,12 +312,6 @@ class ProcessBackend(Backend):
         if shutil.which(cls.program) is None:
             return f"{cls.program} is not installed: {cls.install}"
         return None if cls.versions() else f"{cls.program} cannot run this backend: {cls.install}"
-
-    @classmethod
-    def load(cls) -> None:
-        """Ask the program once for its versions: each cell is forked from here, and need not ask again."""
-        super().load()
-        cls.versions()
 
     @classmethod
     def versions(cls) -> dict[str, str]:

@@ -5,27 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.files import write_atomically
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import clean_lines, clean_message, count_of, group_digits, join_words
 from boosters_eval.engine.journal import pause_collection
 from boosters_eval.programs.parity.catalog import list_declared, register_files
-from boosters_eval.programs.parity.findings import (
-    FAILED_MARK,
-    GUARD_MARK,
-    MARKS,
-    NOT_RUN_MARK,
-    QUIET,
-    WORDS,
-    build_parity_report,
-    name_oracle,
-    reproduce_parts,
-)
+from boosters_eval.programs.parity.findings import QUIET, WORDS, build_parity_report, name_oracle, reproduce_parts
 from boosters_eval.programs.parity.rows import merge, read_rows
-from boosters_eval.programs.parity.verdicts import ParityVerdict
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from boosters_eval.reports.document import (
     Block,
     Card,
@@ -38,7 +30,6 @@ from boosters_eval.reports.document import (
     PlainTable,
     Section,
 )
-from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.numbers import MISSING, number, percent
 
 if TYPE_CHECKING:
@@ -51,8 +42,8 @@ if TYPE_CHECKING:
 
 _LEGEND = (
     "Each cell: verdict against the oracle, time, and speed-up over the oracle at the same size and threads. "
-    f"{GUARD_MARK} ran into the guard, {FAILED_MARK} failed, {NOT_RUN_MARK} was not run; "
-    "the reasons are under Findings."
+    f"{BindingStatus.TIMEOUT.mark} ran into the guard, {BindingStatus.FAILED.mark} failed, "
+    f"{BindingStatus.NOT_RUN.mark} was not run; the reasons are under Findings."
 )
 _MAX_FINDINGS = 1000
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\+00:00")
@@ -70,17 +61,11 @@ def render_results(request: ParityRenderRequest) -> RenderedParity:
 
 
 @dataclass(frozen=True)
-class RenderedParity(ReportedFindings):
+class RenderedParity(Findings):
     """A report, and the file that it was written to."""
 
     report: ParityReport
     out: Path
-
-    def document(self) -> Document:
-        return self.report.document()
-
-    def to_model(self) -> ParityReport:
-        return self.report
 
     def show(self, screen: Screen) -> None:
         """Nothing: the file is the result."""
@@ -137,17 +122,15 @@ def _count_cells(report: ParityReport) -> tuple[Fact, ...]:
         Fact("Cells with a result", group_digits(ran)),
         Fact("Divergent", group_digits(divergent), alarm=divergent > 0),
         Fact("Failed", group_digits(failed), alarm=failed > 0),
-        Fact(f"Not run ({NOT_RUN_MARK})", group_digits(len(report.cells) - ran - failed)),
+        Fact(f"Not run ({BindingStatus.NOT_RUN.mark})", group_digits(len(report.cells) - ran - failed)),
     )
 
 
 def _lay_out_cells(report: ParityReport) -> tuple[Block, ...]:
     if not report.cells:
         return ()
-    by_method: dict[str, list[ParityCell]] = {method.name: [] for method in report.methods}
-    for cell in report.cells:
-        by_method[cell.row.method].append(cell)
-    cards = (_lay_out_method(method, by_method[method.name]) for method in report.methods)
+    by_method = groupby(report.cells, lambda cell: cell.row.method)
+    cards = (_lay_out_method(method, cells) for method, (_, cells) in zip(report.methods, by_method, strict=True))
     counts = tuple((word, n, WORDS[word].meaning) for word, n in report.totals.items())
     return (Matrix(counts, partial(pack_cells, report), "Find a method or backend", (Paragraph(_LEGEND), *cards)),)
 
@@ -169,8 +152,8 @@ def _show_cell(cell: ParityCell) -> str:
     if cell.mark:
         return cell.mark
     binding = " (binding divergent)" if cell.row.binding_verdict is ParityVerdict.DIVERGENT else ""
-    speed = "" if cell.speedup is None else f", {format_ratio(cell.speedup)}"
-    return f"{cell.word}{binding} {format_ms(cell.row.reported_ms)}{speed}"
+    speed = "" if cell.speedup is None else f", {_format_ratio(cell.speedup)}"
+    return f"{cell.word}{binding} {_format_ms(cell.row.reported_ms)}{speed}"
 
 
 def _explain(cell: ParityCell) -> str:
@@ -195,7 +178,7 @@ def _lay_out_backends(report: ParityReport) -> Section:
         words = ", ".join(f"{n} {word}" for word, n in score.words.items())
         own = f"; {score.binding_divergent} divergent from the canonical binding" if score.binding_divergent else ""
         kind = f"{'own' if score.own else 'external'}{f', {score.language}' if score.language else ''}"
-        speed = MISSING if score.median_speedup is None else format_ratio(score.median_speedup)
+        speed = MISSING if score.median_speedup is None else _format_ratio(score.median_speedup)
         failed = Mark(str(score.n_failed), "worse", score.n_failed) if score.n_failed else 0
         median = Mark(speed, value=score.median_speedup)
         rows.append((clean_message(score.backend), clean_message(kind), score.n_cells, words + own, failed, median))
@@ -246,13 +229,11 @@ def _say_dates(report: ParityReport) -> str:
     return (first if first == last else f"{first} to {last}") or "not recorded"
 
 
-def format_ratio(ratio: float) -> str:
-    """A speed-up, with the multiplication sign."""
+def _format_ratio(ratio: float) -> str:
     return f"{number(ratio, 2 if ratio < 100 else 3)}\u00d7"
 
 
-def format_ms(value: float | None) -> str:
-    """A time to three digits; a long one in seconds."""
+def _format_ms(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"{_format(value / 1000)} s" if value >= 10_000 else f"{_format(value)} ms"
@@ -286,7 +267,7 @@ def pack_cells(report: ParityReport) -> dict[str, Any]:
     places = {method.name: position for position, method in enumerate(report.methods)}
     return {
         "words": list(WORDS),
-        "marks": [MARKS.get(word, "") for word in WORDS],
+        "marks": [getattr(word, "mark", "") for word in WORDS.values()],
         "meanings": [WORDS[word].meaning for word in WORDS],
         "methods": [
             {

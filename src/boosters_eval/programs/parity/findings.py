@@ -70,9 +70,6 @@ class ParityDecision(ReportedFindings, Model):
         lines = (Listing.of(*self.objections),) if self.objections else ()
         return Document("Parity gate", (self.summary,), sections=(Section("objections", "Objections", lines),))
 
-    def to_model(self) -> ParityDecision:
-        return self
-
     def show(self, screen: Screen) -> None:
         for sentence in (*self.objections, self.summary):
             screen.say(sentence)
@@ -133,13 +130,7 @@ def decide(
     return ParityDecision(divergent=tuple(divergent), without_result=tuple(lacking), n_judged=judged, n_absent=absent)
 
 
-NOT_RUN_MARK, GUARD_MARK, FAILED_MARK = "NR", "⏳", "—"
 WORDS: dict[str, Word] = {word.value: word for word in (*ParityVerdict, *BindingStatus) if word is not BindingStatus.OK}
-MARKS = {  # the specification's signs of cells without a result
-    status.value: NOT_RUN_MARK if not status.started else GUARD_MARK if status is BindingStatus.TIMEOUT else FAILED_MARK
-    for status in BindingStatus
-    if status is not BindingStatus.OK
-}
 QUIET = (None, ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING, ParityVerdict.NO_ORACLE)
 _MAX_CELLS = 1_000_000  # places in the tables: a file with as many backends as sizes must not fill the memory
 _KINSHIP = 0.5  # of the backends of two methods that share a matrix
@@ -162,13 +153,12 @@ class ParityCell(FileModel):
 
     @property
     def mark(self) -> str:
-        """The specification's sign for a cell without a result; '' for one with a result."""
-        return MARKS.get(self.row.status.value, "")
+        return self.row.status.mark
 
     @property
     def failed(self) -> bool:
         """Whether it was tried and has no result."""
-        return self.mark in (GUARD_MARK, FAILED_MARK)
+        return bool(self.mark) and self.row.status.started
 
     @property
     def notable(self) -> bool:
@@ -229,9 +219,6 @@ class ParityReport(Reported, Model):
         from boosters_eval.programs.parity.document import lay_out_report  # noqa: PLC0415 (it knows this module)
 
         return lay_out_report(self)
-
-    def to_model(self) -> ParityReport:
-        return self
 
 
 def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None) -> ParityReport:

@@ -18,7 +18,7 @@ from boosters_eval.engine.runs import RunKind
 from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
 from boosters_eval.programs.parity.method import GENERATORS, ensure_data, read_csv
-from boosters_eval.programs.parity.references import ReferenceStore, StoredReference
+from boosters_eval.programs.parity.references import ReferenceKey, ReferenceStore, StoredReference
 from boosters_eval.programs.parity.rows import ParityRow, render_rows
 from boosters_eval.programs.parity.verdicts import (
     BindingStatus,
@@ -65,7 +65,7 @@ class Judge:
     def __init__(self, store: ReferenceStore, root: Path, *, stores: bool = True) -> None:
         self.store, self.stores = store, stores
         self.root = root  # with the shared data and the arrays
-        self._found: dict[tuple[ReferenceRole, str], _Known | str] = {}  # a text: why there is none
+        self._found: dict[ReferenceKey, _Known | str] = {}  # a text: why there is none
         self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
     def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
@@ -100,23 +100,13 @@ class Judge:
         if oracle is not None and backend == oracle.backend and is_oracle(oracle, outcome.versions):
             roles.append("oracle")
         for role in roles:
-            reference = StoredReference(
-                role=role,
-                method=method.name,
-                backend=backend,
-                size=spec.size,
-                parameters=method.parameters,
-                parameters_digest=method.parameters_digest,
-                data_digest=spec.data_digest,
-                versions=outcome.versions,
-                prediction=outcome.prediction,
-                shape=outcome.shape,
-                measured_at=outcome.measured_at,
-            )
+            key = _name_reference(role, spec)
+            told = outcome.model_dump(include={"versions", "prediction", "shape", "measured_at"})
+            reference = StoredReference(**key._asdict(), backend=backend, parameters=method.parameters, **told)
             known = _Known(reference, load_array(self.root / "arrays", outcome.prediction))
             if self.stores:
                 self.store.save(*known)
-            self._found[_place(role, spec)] = known
+            self._found[key] = known
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
         """A failure has no time of its own, and must not look older than it may be: that of the last session."""
@@ -134,37 +124,31 @@ class Judge:
         return make_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
 
     def _judge(self, spec: BindingSpec, backend: str, digest: str) -> dict[str, Any]:
-        prediction, marked = load_array(self.root / "arrays", digest), self._marked(spec)
-        method, convention = spec.method, spec.method.convention(backend)
-        rules = {"marked_rows": marked is not None, "jumps": bool(method.jumps), "convention": convention}
-        judged: dict[str, Any] = {}
-        if _is_own(backend) or backend == method.canonical:
-            judged |= self._against_canonical(spec, prediction, marked, rules)
-        return judged | self._against_oracle(spec, prediction, marked, rules)
+        prediction, method = load_array(self.root / "arrays", digest), spec.method
+        rules = {
+            "marked_rows": self._marked(spec) is not None,
+            "jumps": bool(method.jumps),
+            "convention": method.convention(backend),
+        }
+        own = _is_own(backend) or backend == method.canonical
+        judged = self._against_canonical(spec, prediction, rules) if own else {}
+        return judged | self._against_oracle(spec, prediction, rules)
 
     def _against_canonical(
-        self,
-        spec: BindingSpec,
-        prediction: NDArray[np.float64],
-        marked: NDArray[np.bool_] | None,
-        rules: dict[str, Any],
+        self, spec: BindingSpec, prediction: NDArray[np.float64], rules: dict[str, Any]
     ) -> dict[str, Any]:
         """Gate 1, for the project's own bindings: the largest absolute difference, unless a convention explains it."""
-        method, limit = spec.method, spec.method.binding_tolerance
         known = self._reference("canonical", spec)
         if isinstance(known, str):
             return {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": known}
+        method, limit = spec.method, spec.method.binding_tolerance
         metric: DifferenceMetric = "jaccard" if method.metric == "jaccard" else "max_abs"
-        found = measure_difference(known.array, prediction, metric, limit, marked)
+        found = measure_difference(known.array, prediction, metric, limit, self._marked(spec))
         word = decide_verdict(found, "max_abs", limit, band_metric=method.metric, **rules)
         return {"binding_verdict": word, "binding_max_abs": found.max_abs}
 
     def _against_oracle(
-        self,
-        spec: BindingSpec,
-        prediction: NDArray[np.float64],
-        marked: NDArray[np.bool_] | None,
-        rules: dict[str, Any],
+        self, spec: BindingSpec, prediction: NDArray[np.float64], rules: dict[str, Any]
     ) -> dict[str, Any]:
         """Gate 2, for everybody: the method's own metric and tolerance."""
         method, convention = spec.method, rules["convention"]
@@ -174,7 +158,7 @@ class Judge:
         if isinstance(known, str):
             wanted = f"No reference of {method.oracle.backend} {method.oracle.version}: run it with one thread."
             return {"verdict": ParityVerdict.ORACLE_MISSING, "message": known or wanted}
-        found = measure_difference(known.array, prediction, method.metric, method.tolerance, marked)
+        found = measure_difference(known.array, prediction, method.metric, method.tolerance, self._marked(spec))
         word = decide_verdict(found, method.metric, method.tolerance, stochastic=bool(method.stochastic), **rules)
         explained = {
             ParityVerdict.CONVENTION: convention.sentence if convention else "",
@@ -195,17 +179,17 @@ class Judge:
 
     def _reference(self, role: ReferenceRole, spec: BindingSpec) -> _Known | str:
         """The reference, looked up once, or what is wrong with it. A damaged one costs only the cells that need it."""
-        place, method, oracle = _place(role, spec), spec.method, spec.method.oracle
-        if place not in self._found:
+        key, oracle = _name_reference(role, spec), spec.method.oracle
+        if key not in self._found:
             try:
-                found = self.store.find(role, method.name, spec.size, method.parameters_digest, spec.data_digest)
+                found = self.store.find(key)
                 if found is not None and role == "oracle" and oracle is not None:
                     wanted = found.backend == oracle.backend and is_oracle(oracle, found.versions)
                     found = found if wanted else None
-                self._found[place] = "" if found is None else _Known(found, self.store.array(found))
+                self._found[key] = "" if found is None else _Known(found, self.store.array(found))
             except (FileFormatError, RunError) as error:
-                self._found[place] = str(error)
-        return self._found[place]
+                self._found[key] = str(error)
+        return self._found[key]
 
     def _marked(self, spec: BindingSpec) -> NDArray[np.bool_] | None:
         """The rows that were put on a boundary, if the data have such rows."""
@@ -221,8 +205,8 @@ def _is_own(backend: str) -> bool:
     return found is not None and found.own
 
 
-def _place(role: ReferenceRole, spec: BindingSpec) -> tuple[ReferenceRole, str]:
-    return role, f"{spec.method.name} {spec.size} {spec.data_digest}"
+def _name_reference(role: ReferenceRole, spec: BindingSpec) -> ReferenceKey:
+    return ReferenceKey(role, spec.method.name, spec.size, spec.method.parameters_digest, spec.data_digest)
 
 
 def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:

@@ -108,8 +108,7 @@ class MethodSpec(Model):
     @property
     def parameters_digest(self) -> str:
         """Of everything that changes what is computed or timed, apart from the data."""
-        content = json.dumps([self.name, self.parameters, self.timed], sort_keys=True)
-        return compute_digest(content, 16)
+        return compute_digest(json.dumps([self.name, self.parameters, self.timed], sort_keys=True), 16)
 
     def convention(self, backend: str) -> Convention | None:
         """The documented convention of a backend, if it has one."""
@@ -151,9 +150,9 @@ class Generator(ABC):
     recipe: ClassVar[str]  # changes whenever the data would
 
     @classmethod
-    @abstractmethod
-    def missing(cls, method: MethodSpec) -> str | None:
+    def missing(cls, method: MethodSpec) -> str | None:  # noqa: ARG003 (most need nothing that may be missing)
         """Why it cannot make the data here, or None."""
+        return None
 
     @classmethod
     def shared(cls, method: MethodSpec, size: Size) -> dict[str, bytes]:  # noqa: ARG003 (most share nothing)

@@ -26,11 +26,6 @@ class LatentData(Generator):
     recipe = "1"
 
     @classmethod
-    def missing(cls, method: MethodSpec) -> str | None:
-        del method
-        return None
-
-    @classmethod
     def generate(cls, method: MethodSpec, size: Size, seed: int, shared: dict[str, bytes]) -> GeneratedData:
         """Twelve latent variables of decreasing weight, mixed into the columns, with noise."""
         del shared
@@ -212,31 +207,30 @@ def _conventions(sentence: str, low: float, high: float, *backends: str) -> tupl
     return tuple(Convention(backend=name, sentence=sentence, low=low / MARGIN, high=high * MARGIN) for name in backends)
 
 
+_SHARED = {
+    "canonical": "pls4all",
+    "oracle": Oracle(backend="sklearn", version=">=1.5"),
+    "backends": _BACKENDS,
+    "data": "latent",
+    "tolerance": 1e-12,
+}
 PLS = MethodSpec(
     name="pls",
     description="Partial least squares with one target, centered, not scaled.",
-    canonical="pls4all",
-    oracle=Oracle(backend="sklearn", version=">=1.5"),
-    backends=_BACKENDS,
-    data="latent",
     parameters={"n_components": 5, "n_targets": 1},
     sizes=(Size(200, 50), Size(1000, 50), Size(1000, 200)),
-    tolerance=1e-12,
     conventions=_conventions(_SCALES, 6.5e-4, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
+    **_SHARED,
 )
 PLS2 = MethodSpec(
     name="pls2",
     description="Partial least squares with three targets, centered, not scaled.",
-    canonical="pls4all",
-    oracle=Oracle(backend="sklearn", version=">=1.5"),
-    backends=_BACKENDS,
-    data="latent",
     parameters={"n_components": 5, "n_targets": 3},
     sizes=(Size(200, 50), Size(1000, 50)),
-    tolerance=1e-12,
     conventions=(
         *_conventions(_SCALES, 1.3e-3, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
         *_conventions(_STOPS, 3.8e-7, 1.6e-6, "sklearn.default"),
         *_conventions(_SIMPLS, 1.2e-4, 3.5e-4, "pls4all.simpls", "R.simpls", "octave.plsregress"),
     ),
+    **_SHARED,
 )

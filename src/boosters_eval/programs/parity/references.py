@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -29,6 +29,22 @@ if TYPE_CHECKING:
 ReferenceRole = Literal["oracle", "canonical"]
 
 
+class ReferenceKey(NamedTuple):
+    """Whose prediction it is, and of what."""
+
+    role: ReferenceRole
+    method: str
+    size: Size
+    parameters_digest: str
+    data_digest: str
+
+    @property
+    def file(self) -> str:
+        """A method's name is data, and never a path."""
+        plain = re.sub(r"[^A-Za-z0-9_.-]", "_", self.method)
+        return f"{plain}-{self.size}-{self.parameters_digest[:12]}-{self.data_digest[:12]}-{self.role}.json"
+
+
 class StoredReference(Model):
     """Who predicted what on which data: the JSON file beside the array."""
 
@@ -46,19 +62,13 @@ class StoredReference(Model):
     measured_at: str = ""
 
     @property
+    def key(self) -> ReferenceKey:
+        return ReferenceKey(self.role, self.method, self.size, self.parameters_digest, self.data_digest)
+
+    @property
     def version(self) -> str:
         """The backend's own version, which is the first."""
         return next(iter(self.versions.values()), "")
-
-    @property
-    def name(self) -> str:
-        """The file's name, without its suffix."""
-        return _name(self.role, self.method, self.size, self.parameters_digest, self.data_digest)
-
-
-def _name(role: ReferenceRole, method: str, size: Size, parameters_digest: str, data_digest: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", method)  # a method's name is data, and never a path
-    return f"{plain}-{size}-{parameters_digest[:12]}-{data_digest[:12]}-{role}"
 
 
 class ReferenceStore:
@@ -71,19 +81,13 @@ class ReferenceStore:
         """Keep a reference; an older one of the same cell is replaced."""
         if save_array(self.folder / "arrays", prediction) != reference.prediction:
             raise ValueError("the digest of a reference must be that of its array")
-        path = self.folder / f"{reference.name}.json"
-        write_atomically(path, reference.model_dump_json(indent=1) + "\n", own=True)
+        write_atomically(self.folder / reference.key.file, reference.model_dump_json(indent=1) + "\n", own=True)
 
-    def find(
-        self, role: ReferenceRole, method: str, size: Size, parameters_digest: str, data_digest: str
-    ) -> StoredReference | None:
+    def find(self, key: ReferenceKey) -> StoredReference | None:
         """The reference of a cell, if it is stored."""
-        wanted = (role, method, size, parameters_digest, data_digest)
-        path = self.folder / f"{_name(*wanted)}.json"
-        if not path.exists():
-            return None
-        found = self._read(path)
-        if (found.role, found.method, found.size, found.parameters_digest, found.data_digest) != wanted:
+        path = self.folder / key.file
+        found = self._read(path) if path.exists() else None
+        if found is not None and found.key != key:  # digests are cut in the file's name
             raise FileFormatError(f"{path} is not the reference that its name says.")
         return found
 
@@ -91,11 +95,11 @@ class ReferenceStore:
         """The prediction, verified against its digest and shape."""
         array: NDArray[np.float64] = load_array(self.folder / "arrays", reference.prediction)
         if array.shape != reference.shape:
-            raise FileFormatError(f"The array of {reference.name} has shape {array.shape}, not {reference.shape}.")
+            name = reference.key.file.removesuffix(".json")
+            raise FileFormatError(f"The array of {name} has shape {array.shape}, not {reference.shape}.")
         return array
 
     def all(self) -> list[StoredReference]:
-        """All references, by name."""
         return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
 
     def verify(self) -> Iterator[tuple[str, str]]:
@@ -117,7 +121,7 @@ class ReferenceStore:
             found = StoredReference.model_validate(raw)
         except BoostersEvalError as error:
             raise FileFormatError(f"{path} is not a stored reference: {error}") from None
-        if found.name != path.stem:
+        if found.key.file != path.name:
             raise FileFormatError(f"{path} is not the reference that its name says.")
         return found
 

@@ -46,9 +46,7 @@ class Runtime(PythonBackend):
         return session.place.parent / SHARED / MODEL_FILES[str(session.parameters["library"])]
 
     @classmethod
-    def fit(cls, session: PythonSession, prepared: Any) -> Any:
-        """The model is trained."""
-        del session
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:  # noqa: ARG003 (the model is trained)
         return prepared
 
 

@@ -54,6 +54,13 @@ class BindingStatus(Word):
         """Whether the backend got to work, well or badly."""
         return not self.absent and self not in (BindingStatus.NOT_RUN, BindingStatus.DEFERRED)
 
+    @property
+    def mark(self) -> str:
+        """The specification's sign for a cell without a result; '' for one with a result."""
+        if self in (BindingStatus.OK, BindingStatus.TIMEOUT):
+            return "" if self is BindingStatus.OK else "⏳"
+        return "—" if self.started else "NR"
+
 
 class ParityVerdict(Word):
     """How a prediction compares with its reference."""
