@@ -95,7 +95,7 @@ def test_a_new_version_is_marked_and_machines_have_cards_of_their_own(visit):
     figure = seen.page.locator("#lines figure[data-name^='california/gbdt lightgbm rmse']").first
     assert figure.locator("line.version").count() == 1
     assert "4.7.0" in figure.locator("text.tick").all_text_contents()
-    assert [text.split("on ", 1)[1] for text in seen.page.locator("#lines .card h4").all_inner_texts()] == [
+    assert [text.split("on ", 1)[1] for text in seen.page.locator("#lines .card h3.title").all_inner_texts()] == [
         "AMD EPYC, 8 cores",
         "Apple M2, 8 cores",
     ] * 2
