@@ -328,9 +328,9 @@ def decide_gate(
     is what the file of a decision holds, which `verify_decision` computes again.
     """
     request = _request("decide_gate", locals())
-    from boosters_eval.programs.gate import verdict  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.gate import decision  # noqa: PLC0415 (keeps start-up fast)
 
-    return verdict.decide(request)
+    return decision.decide(request)
 
 
 def verify_decision(

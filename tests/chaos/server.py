@@ -82,7 +82,7 @@ if __name__ == "__main__":
     from boosters_eval.cli import app
     from boosters_eval.programs.baseline import commands  # noqa: F401
     from boosters_eval.programs.benchmark import tables  # noqa: F401
-    from boosters_eval.programs.gate import verdict  # noqa: F401
+    from boosters_eval.programs.gate import decision  # noqa: F401
 
     warnings.simplefilter("ignore", DeprecationWarning)  # on forks of a process with threads, which do nothing here
     serve()

@@ -69,6 +69,13 @@ class PlainTable:
     rows: tuple[tuple[Cell, ...], ...]
     keys: int = 1  # columns that name a row
     measured: bool = False  # whether it holds measurements; other tables have settings and long texts
+    facts: bool = False  # whether rows are names and values, which need no headings on a terminal
+
+    @classmethod
+    def of_facts(cls, name: str, facts: Mapping[str, Cell]) -> PlainTable:
+        """What is known, a row each; what is empty is left out."""
+        rows = tuple((label, value) for label, value in facts.items() if value not in (None, ""))
+        return cls(name, ("Property", "Value"), rows, facts=True)
 
 
 @dataclass(frozen=True, slots=True)

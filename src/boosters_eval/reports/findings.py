@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.findings import Findings
@@ -68,9 +68,11 @@ class Reported:
 class ReportedFindings(Reported, Findings):
     """Findings of a program that are shown, written and displayed by their document."""
 
+    plain: ClassVar[bool] = False  # whether they are lines of text in a pipe too, where others are Markdown
+
     def show(self, screen: Screen) -> None:
-        """The document as it fits the terminal; elsewhere as Markdown."""
-        if not screen.is_terminal:
+        """The document as it fits the terminal; elsewhere as Markdown, unless it is plain."""
+        if not screen.is_terminal and not self.plain:
             screen.write(self.to_markdown())
             return
         from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)

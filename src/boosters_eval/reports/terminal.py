@@ -128,7 +128,12 @@ class _Printer:
         self.console.print()
 
     def _table(self, table: PlainTable) -> None:
-        if table.rows:
+        if table.facts:
+            shown = [(show_cell(name), show_cell(value)) for name, value in table.rows]
+            width = max((len(name) for name, _ in shown), default=0)
+            self._lines(f"{name:<{width}}  {value}" for name, value in shown)
+            self.console.print()
+        elif table.rows:
             rows = tuple(tuple(_mark(cell, styled=self.styled) for cell in row) for row in table.rows)
             print_grid(Grid(table.headings, rows, keys=table.keys), self.console)
             self.console.print()

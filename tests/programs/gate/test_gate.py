@@ -928,6 +928,19 @@ def test_python_decides_and_verifies_without_writing_anything_itself(home, basel
     assert (good.promoted, good.exit_code) == (True, ExitCode.SUCCESS)
 
 
+def test_a_decision_has_every_rendering_and_names_parameters_in_python(tmp_path):
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps({f"c{i}": 0.5 for i in range(12)}), encoding="utf-8")
+    held = decide_gate(scores=file, threshold=0.9)
+    text = held.to_markdown()
+    assert text.startswith("# Gate: scores\n\n## Answer\n\nHELD: tier bronze, threshold 0.9.\n\n- The lower bound ")
+    assert "(or say no_held_out=True)" in text
+    assert "and 2 more cases below the threshold" in text
+    assert "(or say --no-held-out)" in held.objections[1]  # as the file has it, whoever asks
+    assert '<p class="headline">HELD: tier bronze' in held.to_html()
+    assert held.to_json() == held.text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -7,6 +7,7 @@ import logging
 import math
 import re
 import sys
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,8 +15,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
-from boosters_eval.core.files import check_format, compute_digest, load_json, read_text
+from boosters_eval.core.files import check_format, compute_digest, load_json, read_text, write_atomically
 from boosters_eval.core.files import find_home as run_home
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.runs import find_run, load_verified
@@ -39,6 +41,7 @@ from boosters_eval.programs.gate.model import (
     RunSource,
     ScoresSource,
 )
+from boosters_eval.runners.builds.reference import label_of
 from boosters_eval.stats.bootstrap import (
     MIN_CASES,
     MOSTLY,
@@ -50,13 +53,65 @@ from boosters_eval.stats.bootstrap import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.engine.folder import Run
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.gate.model import Case
+    from boosters_eval.programs.gate.request import GateRequest
 
 
 # The warnings of the bound are in the report's notes; without a handler, logging would print them again.
 logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
+
+
+def decide_and_write(request: GateRequest) -> GateFindings:
+    """Decide whether a version may be released, and write the decision: it is meant to be verified."""
+    decision = decide(request)
+    path = request.output or find_default_path(decision, request.home)
+    write_atomically(path, decision.text())
+    return GateFindings(decision, path, as_json=request.json)
+
+
+def decide(request: GateRequest) -> GateDecision:
+    rules = GateRules(
+        tier=request.tier,
+        threshold=request.threshold,
+        min_cases=request.min_cases,
+        held_out=not request.no_held_out,
+        changed_parameters=request.allow_changed_parameters,
+        low_coverage=request.allow_low_coverage,
+        flaky=request.allow_flaky,
+    )
+    if request.run is None or request.baseline is None:
+        assert request.scores is not None  # noqa: S101 (for the type checker: the request is checked)
+        return decide_scores(request.scores, rules)
+    library = label_of(request.library)
+    return decide_run(
+        request.run, request.baseline, rules, library=library, held_out=request.held_out, home=request.home
+    )
+
+
+@dataclass(frozen=True)
+class GateFindings(Findings):
+    """A decision, and where it was written."""
+
+    decision: GateDecision
+    path: Path
+    as_json: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return self.decision.exit_code
+
+    def show(self, screen: Screen) -> None:
+        if self.as_json:
+            screen.json(self.decision.model_dump(mode="json"))
+        elif not screen.quiet:
+            self.decision.show(screen)
+
+    def conclude(self, screen: Screen) -> None:
+        if not screen.quiet:
+            screen.note(f"Written: {self.path}")
 
 
 def make_report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
@@ -13,7 +13,11 @@ from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
 from boosters_eval.programs.baseline.document import tell_apart
 from boosters_eval.programs.gate.request import TIERS
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.stats.bootstrap import covered_level, units_needed, vouched_threshold
+
+if TYPE_CHECKING:
+    from boosters_eval.reports.document import Document
 
 KIND = "boosters-eval gate decision"
 MIN_HELD_OUT = 5
@@ -207,9 +211,10 @@ class ScoresSource(Model):
     file_sha256: str
 
 
-class GateDecision(Model):
+class GateDecision(ReportedFindings, Model):
     """The decision and everything needed to compute it again."""
 
+    plain: ClassVar[bool] = True
     schema_version: Format = FORMAT
     kind: Literal["boosters-eval gate decision"] = "boosters-eval gate decision"
     promoted: bool
@@ -223,6 +228,16 @@ class GateDecision(Model):
     @property
     def exit_code(self) -> ExitCode:
         return ExitCode.SUCCESS if self.promoted else ExitCode.REGRESSION
+
+    def document(self) -> Document:
+        """Promoted or held, why, and the evidence."""
+        from boosters_eval.programs.gate.document import lay_out_decision  # noqa: PLC0415 (it reads this)
+
+        return lay_out_decision(self)
+
+    def to_model(self) -> Self:
+        """Itself."""
+        return self
 
     def text(self) -> str:
         """The file's content, the same for the same decision."""

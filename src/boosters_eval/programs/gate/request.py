@@ -22,7 +22,7 @@ class GateRequest(Request):
         "It is promoted only if the 95 % lower bound of the quality that it retains reaches the threshold, on enough"
         " cases. Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad input."
     )
-    program: ClassVar = "boosters_eval.programs.gate.verdict:decide_and_write"
+    program: ClassVar = "boosters_eval.programs.gate.decision:decide_and_write"
 
     run: str | None = parameter(
         None,
