@@ -35,7 +35,9 @@ _FEW_CELLS = 3
 def lay_out_check(check: Check, *, everything: bool = True) -> Document:
     """What fails and why, every pair, then what is only worth knowing; `everything` includes pairs without a change."""
     shown = [f for f in check.findings if everything or f.flaky or f.status not in _CALM]
-    table = PlainTable("Pairs", _HEADINGS, tuple(_row(f, too_flaky=check.too_flaky) for f in shown), keys=2)
+    table = PlainTable(
+        "Pairs", _HEADINGS, tuple(_row(f, too_flaky=check.too_flaky) for f in shown), keys=2, measured=True
+    )
     counts = {
         "Regressions": len(check.regressions),
         "Suspected": len(check.suspected),
@@ -359,7 +361,7 @@ def lay_out_baseline(baseline: Baseline) -> Document:
             Section(
                 "pairs",
                 "",
-                (PlainTable("Pairs", ("Config", "Library", "Metric", "Value", "Cells"), rows, keys=2),),
+                (PlainTable("Pairs", ("Config", "Library", "Metric", "Value", "Cells"), rows, keys=2, measured=True),),
                 short="Pairs",
                 search="Filter pairs",
             ),

@@ -48,7 +48,7 @@ def lay_out_decision(decision: GateDecision) -> Document:
             Section(
                 "cases",
                 "Cases",
-                (PlainTable("Cases", ("Case", "Score", "Reason"), tuple(map(_row, report.per_case))),),
+                (PlainTable("Cases", ("Case", "Score", "Reason"), tuple(map(_row, report.per_case)), measured=True),),
                 search="Filter cases",
                 only="page",
             ),
