@@ -58,6 +58,19 @@ class Reported:
             f"{escape_json(data.model_dump_json(indent=1))}\n" if hasattr(data, "model_dump_json") else dump_json(data)
         )
 
+    def render(self, form: str) -> str:
+        """The document in one of these formats, by name."""
+        renderers = {
+            "markdown": self.to_markdown,
+            "html": self.to_html,
+            "latex": self.to_latex,
+            "csv": self.to_csv,
+            "json": self.to_json,
+        }
+        if form not in renderers:
+            raise UnknownNameError("format", form, list(renderers))
+        return renderers[form]()
+
     def _repr_html_(self) -> str:
         """A notebook shows the answer, the tables and a chart."""
         from boosters_eval.reports.html.page import render_fragment  # noqa: PLC0415
@@ -78,19 +91,6 @@ class ReportedFindings(Reported, Findings):
         from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
 
         print_document(self.document(), screen.console(), whole=screen.verbose, every_note=screen.verbose)
-
-    def render(self, form: str) -> str:
-        """The document in one of the formats that the request names."""
-        renderers = {
-            "markdown": self.to_markdown,
-            "html": self.to_html,
-            "latex": self.to_latex,
-            "csv": self.to_csv,
-            "json": self.to_json,
-        }
-        if form not in renderers:
-            raise UnknownNameError("format", form, list(renderers))
-        return renderers[form]()
 
 
 class ListedFindings(ReportedFindings):

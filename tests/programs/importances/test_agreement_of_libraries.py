@@ -11,7 +11,7 @@ import pytest
 
 from boosters_eval import DatasetConfig, Task, TrainingConfig, importances
 from boosters_eval.cli.app import run as program
-from boosters_eval.programs.importances.wording import answer
+from boosters_eval.programs.importances.tables import write_answer
 from boosters_eval.runners import RUNNERS
 from tiny import shared_pool
 
@@ -58,7 +58,7 @@ def explained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def findings(explained):
-    (found,) = explained.document().findings
+    (found,) = explained.to_model().findings
     return found
 
 
@@ -86,8 +86,8 @@ def test_attributions_that_do_not_add_up_are_found_by_the_check(findings, explai
     if failed:
         assert "boosters" not in findings.sound("shap")
         assert "boosters" in findings.sound("gain")
-        assert "Left out because of a failed check: boosters." in answer(findings)
-        tables = explained.document().tables
+        assert "Left out because of a failed check: boosters." in write_answer(findings)
+        tables = explained.to_model().tables
         assert all(any(note.startswith("* boosters: ") for note in table.notes) for table in tables)
 
 
@@ -95,7 +95,7 @@ def test_attributions_that_do_not_add_up_are_found_by_the_check(findings, explai
 def test_the_mark_goes_when_the_attributions_are_sound(home, tmp_path):
     (tmp_path / "mended.py").write_text(REPAIRED, encoding="utf-8")
     library = f"{tmp_path / 'mended.py'}:Repaired"
-    (found,) = importances(dataset(), [library, "xgboost"], seeds=1, training=ROUND, kinds="shap").document().findings
+    (found,) = importances(dataset(), [library, "xgboost"], seeds=1, training=ROUND, kinds="shap").to_model().findings
     assert found.failed(found.libraries[0]) == ()
     assert set(found.sound("shap")) == set(found.libraries)
 
@@ -147,7 +147,7 @@ def test_a_duplicated_column_and_a_sample_are_told(home):
     names = ("a", "b", "c", "d", "e", "f", "copy")
     data = dataset(with_duplicate, "doubled", feature_names=names)
     found = importances(data, ["xgboost"], seeds=1, training=ROUND, kinds="permutation", max_rows=100)
-    notes = found.document().notes
+    notes = found.to_model().notes
     (told,) = [note for note in notes if "correlated" in note]
     assert re.fullmatch(r"a is (0\.99\d|1\.000) correlated with copy: ranks among them mean little\.", told)
     assert any(note.startswith("Measured on 100 of the 300 validation rows") for note in notes)

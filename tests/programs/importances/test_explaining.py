@@ -133,7 +133,7 @@ def test_the_names_of_categories_are_stored_once_for_all_cells(home):
     assert len({result.category_names for result in found.results}) == 1
     assert found.category_names(found.results[0]) == {"color": ["rot", "grün"]}
     assert found.results[0].category_names in found.results[0].digests
-    assert {row.values["color"] for row in found.document().findings[0].disputed} <= {"rot", "grün"}
+    assert {row.values["color"] for row in found.to_model().findings[0].disputed} <= {"rot", "grün"}
 
 
 def test_attributions_are_never_larger_than_may_be_stored(home):
@@ -345,7 +345,7 @@ def test_values_that_cannot_be_used_are_a_fault_of_their_kind_and_cost_no_other(
     assert result.kinds["split"].fault == "An explanation must have the shape (4,). Got (2,) instead."
     assert result.kinds["gain"].array
     assert result.kinds["permutation"].array
-    (findings,) = found.document().findings
+    (findings,) = found.to_model().findings
     odd = result.library
     assert {(check.check, check.kind) for check in findings.failed(odd)} == {
         ("local accuracy", "shap"),
@@ -360,7 +360,7 @@ def test_a_fault_of_one_kind_cancels_no_check_of_another(home, tmp_path):
     (result,) = found.results
     assert result.kinds["shap"].array
     assert result.interactions_fault.startswith("An explanation must be finite: ")
-    (findings,) = found.document().findings
+    (findings,) = found.to_model().findings
     verdicts = {(check.check, check.kind): check.verdict for check in findings.checks}
     assert verdicts["local accuracy", "shap"] == "holds"
     assert verdicts["interactions", "shap"] == "fails"

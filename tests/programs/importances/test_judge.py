@@ -8,12 +8,10 @@ from hypothesis import strategies as st
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.importances.agreement import MARGIN, add_readings, count_top
-from boosters_eval.programs.importances.disputes import disputed_section
 from boosters_eval.programs.importances.judge import read_findings
 from boosters_eval.programs.importances.records import Explanation, FeatureUnit, MeasuredKind, PairAgreement
-from boosters_eval.programs.importances.rendering import render
-from boosters_eval.programs.importances.wording import answer, mark_notes, reading_sentence
-from boosters_eval.reports.document import Details
+from boosters_eval.programs.importances.tables import explain_marks, tell_reading, write_answer
+from boosters_eval.reports.document import Details, PlainTable
 from boosters_eval.reports.numbers import MISSING
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
@@ -61,18 +59,18 @@ def test_what_fails_a_check_is_left_out_of_agreement_by_its_kind_alone(cells):
     assert found.sound("gain") == ("alpha", "beta", "gamma")
     assert {one.a for one in found.agreement if one.kind == "shap"} == {"alpha", "beta"}
     assert {one.b for one in found.agreement if one.kind == "gain"} == {"alpha", "beta", "gamma"}
-    assert mark_notes(found)[0].startswith(
+    assert explain_marks(found)[0].startswith(
         "* gamma: attributions do not add up: off by 7.0 where raw scores differ by "
     )
-    assert "Left out because of a failed check: gamma." in answer(found)
+    assert "Left out because of a failed check: gamma." in write_answer(found)
     assert {name for one in found.swarm for name in one.attributions} == {"alpha", "beta"}
 
 
 def test_the_mark_disappears_by_itself_when_the_library_is_repaired(cells):
     (broken,) = read_findings(cells.grid(broken=("gamma",)))
     (repaired,) = read_findings(cells.grid())
-    assert mark_notes(broken)
-    assert mark_notes(repaired) == ()
+    assert explain_marks(broken)
+    assert explain_marks(repaired) == ()
     assert repaired.sound("shap") == ("alpha", "beta", "gamma")
 
 
@@ -80,18 +78,18 @@ def test_pairs_are_read_beside_the_libraries_themselves(tmp_path):
     cells = Cells(tmp_path, names=tuple("abcdefghij"), weights=np.linspace(1, 10, 10))
     (found,) = read_findings(cells.grid(("alpha", "beta"), spread=0.01, seeds=6))
     assert pair(found, "gain", "alpha", "beta").reading == "as much"
-    assert reading_sentence(found, "gain") == (
+    assert tell_reading(found, "gain") == (
         "by gain, alpha and beta rank the features as much alike as each does with itself over seeds, or more"
         " (tau 1.00; with themselves 1.00)."
     )
-    assert answer(found).startswith("Do they agree for the same reasons? Yes: by SHAP, alpha and beta rank")
+    assert write_answer(found).startswith("Do they agree for the same reasons? Yes: by SHAP, alpha and beta rank")
 
 
 def test_too_few_splits_give_no_verdict_but_what_would_help(cells):
     (found,) = read_findings(cells.grid(("alpha", "beta", "gamma"), spread=0.01, seeds=2))
     assert {one.reading for one in found.agreement if one.kind == "shap" and not one.own} == {"cannot be told"}
-    assert "? That cannot be told: by SHAP, 2 splits do not tell whether all 3 pairs rank the features" in answer(found)
-    assert " (tau 1.00; with themselves 1.00). At least 3 splits are needed (--seeds)." in answer(found)
+    assert "? Undecided: by SHAP, 2 splits cannot show whether all 3 pairs rank the features" in write_answer(found)
+    assert " (tau 1.00; with themselves 1.00). At least 3 splits are needed (--seeds)." in write_answer(found)
 
 
 def judged(low, high, first, second, n=5):
@@ -148,9 +146,9 @@ def test_libraries_that_differ_more_than_seeds_do_are_named(tmp_path):
     assert pair(found, "shap", "alpha", "beta").reading == "less"
     assert (
         "alpha and beta rank the features less alike than each does with itself over seeds: alpha and beta (tau "
-        in (reading_sentence(found, "shap"))
+        in (tell_reading(found, "shap"))
     )
-    assert answer(found).startswith("Do they agree for the same reasons? No: by SHAP")
+    assert write_answer(found).startswith("Do they agree for the same reasons? No: by SHAP")
 
 
 def test_each_group_of_pairs_has_its_own_range_of_tau(tmp_path):
@@ -161,7 +159,7 @@ def test_each_group_of_pairs_has_its_own_range_of_tau(tmp_path):
         *(other.cell("delta", seed, spread=0.01) for seed in range(1, 7)),
     )
     (found,) = read_findings(run)
-    assert reading_sentence(found, "gain") == (
+    assert tell_reading(found, "gain") == (
         "by gain, 2 of 3 pairs rank the features less alike than each does with itself over seeds (tau -1.00):"
         " alpha and delta (tau -1.00 against 1.00 and 1.00), beta and delta (tau -1.00 against 1.00 and 1.00);"
         " 1 of 3 pairs ranks the features as much alike as each does with itself over seeds, or more (tau 1.00);"
@@ -171,38 +169,38 @@ def test_each_group_of_pairs_has_its_own_range_of_tau(tmp_path):
 
 def test_one_split_has_nothing_to_be_held_against(cells):
     (found,) = read_findings(cells.grid(seeds=1))
-    assert "there is one split only" in answer(found)
+    assert "there is only one split" in write_answer(found)
     assert pair(found, "gain", "alpha", "alpha").reason == "only one split"
 
 
 def test_one_library_cannot_agree_and_says_so(cells):
     (found,) = read_findings(cells.grid(("alpha",)))
-    assert answer(found).endswith("That cannot be said: only one library was measured.")
+    assert write_answer(found).endswith("No answer: only one library was measured.")
 
 
 def test_why_no_two_libraries_can_be_compared_is_said_as_it_is(cells):
-    said = "Do they agree for the same reasons? That cannot be said: no two libraries have values that can be compared:"
+    said = "Do they agree for the same reasons? No answer: no two libraries have values that can be compared:"
     none = {"gain": MeasuredKind(reason="it keeps none")}
     gain = {"gain": cells.cell().kinds["gain"]}
     (found,) = read_findings(cells.run(cells.cell("alpha", kinds=none), cells.cell("beta", kinds=gain)))
-    assert answer(found) == f"{said} by gain, alpha has none."
+    assert write_answer(found) == f"{said} by gain, alpha has none."
     shap = {"shap": cells.cell().kinds["shap"]}
     broken = cells.cell("beta", off=7.0)
     (found,) = read_findings(
         cells.run(cells.cell("alpha", kinds=shap), broken.model_copy(update={"kinds": {"shap": broken.kinds["shap"]}}))
     )
-    assert answer(found) == f"{said} by SHAP, beta fails a check."
+    assert write_answer(found) == f"{said} by SHAP, beta fails a check."
     both = broken.model_copy(update={"kinds": {**none, "shap": broken.kinds["shap"]}})
     (found,) = read_findings(
         cells.run(cells.cell("alpha", kinds={**none, **shap}), both, both.model_copy(update={"library": "gamma"}))
     )
-    assert answer(found) == f"{said} by SHAP, beta, gamma fail a check; by gain, alpha, beta, gamma have none."
+    assert write_answer(found) == f"{said} by SHAP, beta, gamma fail a check; by gain, alpha, beta, gamma have none."
 
 
 def test_where_no_importance_was_measured_the_answer_has_the_reason(cells):
-    document = cells.run(cells.cell("alpha", kinds={"gain": MeasuredKind(reason="it keeps none")}, raw=None)).document()
+    document = cells.run(cells.cell("alpha", kinds={"gain": MeasuredKind(reason="it keeps none")}, raw=None)).to_model()
     assert document.headline[0] == (
-        "Do they agree for the same reasons? That cannot be said: no importance was measured. alpha has no gain"
+        "Do they agree for the same reasons? No answer: no importance was measured. alpha has no gain"
         " importance: it keeps none."
     )
 
@@ -210,8 +208,8 @@ def test_where_no_importance_was_measured_the_answer_has_the_reason(cells):
 def test_what_was_not_checked_is_not_said_to_hold(cells):
     none = {"gain": MeasuredKind(reason="it keeps none")}
     bare = {"kinds": none, "raw": None, "probe": None, "interactions": None}
-    assert cells.run(cells.cell("alpha", **bare)).document().tables[0].answer == "Nothing could be checked."
-    both = cells.run(cells.cell("alpha", **bare), cells.cell("beta")).document()
+    assert cells.run(cells.cell("alpha", **bare)).to_model().tables[0].answer == "Nothing could be checked."
+    both = cells.run(cells.cell("alpha", **bare), cells.cell("beta")).to_model()
     assert both.tables[0].answer == "beta: no check fails."
 
 
@@ -222,7 +220,7 @@ def test_a_model_that_uses_nothing_has_no_agreement(tmp_path):
     assert (one.tau, one.overlap, one.reason) == (None, None, "all features equally important")
     assert pair(found, "shap", "alpha", "beta").cosine is None
     assert pair(found, "predictions", "alpha", "beta").reason == "constant predictions"
-    assert "not defined (all features equally important)" in reading_sentence(found, "shap")
+    assert "not defined (all features equally important)" in tell_reading(found, "shap")
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -256,8 +254,8 @@ def test_rows_of_most_disagreement_have_their_number_and_values(tmp_path):
 
 def rows_table(run):
     """The rows of most disagreement by predictions, as a list of dicts by heading."""
-    (section,) = [one for one in run.document().document().sections if one.anchor == "rows" and one.only == "text"]
-    table = next(block for block in section.blocks if block.kind == "table")
+    (section,) = [one for one in run.document().sections if one.anchor == "rows" and one.only == "text"]
+    table = next(block for block in section.blocks if isinstance(block, PlainTable))
     return [dict(zip(table.headings, row, strict=True)) for row in table.rows]
 
 
@@ -282,8 +280,7 @@ def test_values_of_rows_are_shown_as_the_data_has_them(tmp_path):
 
 def folds_of(run):
     """The folded rows of the page by predictions: the cells of each by feature."""
-    document = run.document()
-    section = disputed_section(document.findings[0], document.findings, folded=True)
+    (section,) = [one for one in run.document().sections if one.anchor == "rows" and one.only == "page"]
     folds = [block.blocks[0] for block in section.blocks if isinstance(block, Details)]
     return [{row[0]: row[1:] for row in table.rows} for table in folds]
 
@@ -399,7 +396,7 @@ def test_the_difference_and_the_attributions_of_a_row_are_of_one_class(classes):
 
 
 def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
-    document = classes.document()
+    document = classes.to_model()
     (found,) = document.findings
     rows = [row for row in found.disputed if row.by == "predictions"]
     for row, shown in zip(rows, rows_table(classes), strict=True):
@@ -407,7 +404,7 @@ def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
         assert shown["alpha"] == f"{row.predictions['alpha'].index(likely)} ({likely:.2f})"
         assert shown["Of"] == f"class {row.output}"
         assert shown["Target"] in ("0", "1", "2")
-    text = render(document, "markdown")
+    text = document.render("markdown")
     assert (
         "The difference is that of the probability of one class, named beside it; attributions are to the same class."
         in text
@@ -415,7 +412,7 @@ def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
     assert "Shown of each library: the class that it predicts, with its probability." in text
     assert "Attributions to the raw scores of all 3 classes are added up by size." in text
     assert "The largest difference is that of the probability of one class." in text
-    page = render(document, "html")
+    page = document.render("html")
     assert "size of attributions, summed over 3 classes" in page
     assert f"largest attributions to class {rows[0].output}" in page
     assert "attribution to the raw score<" not in page
@@ -423,7 +420,7 @@ def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
 
 def test_of_two_classes_the_probability_is_that_of_class_1(tmp_path):
     cells = Cells(tmp_path, task=Task.BINARY)
-    text = render(cells.run(*(cells.cell(name, own=0.5) for name in ("alpha", "beta"))).document(), "markdown")
+    text = cells.run(*(cells.cell(name, own=0.5) for name in ("alpha", "beta"))).to_model().render("markdown")
     assert "Shown of each library: the probability of class 1." in text
     assert "| Of " not in text
 
@@ -452,7 +449,7 @@ def test_kinds_that_are_not_offered_and_samples_are_told(cells):
     (found,) = read_findings(run)
     assert found.not_offered == {"alpha": {"gain": "it keeps none"}}
     assert found.notes == ("Measured on 120 of the 5000 validation rows, the same for every library.",)
-    document = run.document()
+    document = run.to_model()
     (told,) = [table for table in document.tables if "alpha has no gain importance: it keeps none." in table.notes]
     assert told.keys["kind"] == "gain"
     assert "boosters: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
@@ -465,7 +462,7 @@ def test_without_attributions_nothing_is_said_of_them(tmp_path):
         cells.cell(name, 1, kinds={"gain": cells.cell(name, 1).kinds["gain"]}, raw=None, interactions=None, probe=None)
         for name in ("alpha", "beta")
     ]
-    document = cells.run(*gains).document()
+    document = cells.run(*gains).to_model()
     (section,) = [one for one in document.document().sections if one.anchor == "rows" and one.only == "text"]
     told = " ".join(block.text for block in section.blocks if hasattr(block, "text"))
     assert "attributions" not in told
@@ -474,13 +471,13 @@ def test_without_attributions_nothing_is_said_of_them(tmp_path):
 
 
 def test_the_table_of_checks_names_those_that_it_speaks_of(cells):
-    failed = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("toy/gbdt", "gamma")]).document()
+    failed = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("toy/gbdt", "gamma")]).to_model()
     assert failed.tables[0].answer == "alpha, beta: no check fails."
-    broken = cells.run(cells.cell("alpha"), cells.cell("beta", off=7.0)).document()
+    broken = cells.run(cells.cell("alpha"), cells.cell("beta", off=7.0)).to_model()
     assert broken.tables[0].answer == "beta: what fails a check is not used for agreement."
 
 
 def test_a_kind_that_no_library_offers_has_its_reasons_in_the_notes(cells):
     kinds = {"gain": MeasuredKind(reason="it keeps none")}
-    document = cells.run(cells.cell("alpha", kinds=kinds, raw=None)).document()
+    document = cells.run(cells.cell("alpha", kinds=kinds, raw=None)).to_model()
     assert "alpha has no gain importance: it keeps none." in document.notes

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from boosters_eval.programs.importances.document import build_document
-from boosters_eval.programs.importances.rendering import render
 from browser import faults_on_paper, unfolded_faults
 from explained import Cells
 from factories import RECORDED_AT
@@ -35,7 +34,7 @@ def documents(tmp_path_factory):
 def pages(documents, tmp_path_factory):
     folder = tmp_path_factory.mktemp("importances")
     for name, document in documents.items():
-        (folder / f"{name}.html").write_text(render(document, "html"), encoding="utf-8")
+        (folder / f"{name}.html").write_text(document.render("html"), encoding="utf-8")
     return folder
 
 

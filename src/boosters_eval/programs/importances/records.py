@@ -231,20 +231,33 @@ class BenchmarkFindings(Model):
 
     @property
     def output_noun(self) -> str:
-        """What one of several outputs is."""
         return "class" if self.classes else "output"
 
     @property
     def all_outputs(self) -> str:
-        """How many outputs there are."""
         return f"{len(self.outputs)} {'classes' if self.classes else 'outputs'}"
 
     def failed(self, library: str) -> tuple[CheckFinding, ...]:
         """The checks that a library fails."""
         return tuple(check for check in self.checks if check.library == library and check.verdict == "fails")
 
+    def broken(self, kind: str) -> list[str]:
+        """The libraries that fail a check of a kind."""
+        return [name for name in self.libraries if any(check.kind == kind for check in self.failed(name))]
+
     def sound(self, kind: str) -> tuple[str, ...]:
         """The libraries that offer a kind and fail no check of it."""
         offered = {found.library for found in self.importances if found.kind == kind}
-        broken = {check.library for check in self.checks if check.kind == kind and check.verdict == "fails"}
-        return tuple(name for name in self.libraries if name in offered - broken)
+        return tuple(name for name in self.libraries if name in offered.difference(self.broken(kind)))
+
+    def pairs(self, kind: str) -> list[PairAgreement]:
+        """The agreement of each two libraries by one kind."""
+        return [pair for pair in self.agreement if pair.kind == kind and not pair.own]
+
+    def own(self, kind: str, library: str) -> PairAgreement | None:
+        """The agreement of a library with itself."""
+        return next((pair for pair in self.agreement if pair.own and (pair.kind, pair.a) == (kind, library)), None)
+
+    def marked(self, library: str) -> str:
+        """A library's name, with an asterisk if it fails a check."""
+        return f"{library} *" if self.failed(library) else library

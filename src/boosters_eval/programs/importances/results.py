@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from boosters_eval.core.errors import ConfigError, ExitCode, RunError, require
+from boosters_eval.core.errors import ConfigError, ExitCode, RunError, UnknownNameError, require
 from boosters_eval.core.files import find_home
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.text import add_article
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.folder import RunFolder
@@ -23,6 +22,7 @@ from boosters_eval.programs.benchmark.runs import BenchmarkKind, collect_fits, r
 from boosters_eval.programs.importances.plan import IMPORTANCES, prepare_importances
 from boosters_eval.programs.importances.records import KINDS, Explanation
 from boosters_eval.programs.importances.workload import ImportancesSpec
+from boosters_eval.reports.findings import Reported, ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from boosters_eval.core.findings import Screen
+    from boosters_eval.core.findings import Findings, Screen
     from boosters_eval.datasets.config import DataAudit
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.runs import Competing
@@ -40,12 +40,16 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.importances.document import ImportancesDocument
     from boosters_eval.programs.importances.records import Kind
-    from boosters_eval.programs.importances.rendering import FrameName, ReportedFormat
     from boosters_eval.programs.importances.request import ImportancesRequest
+    from boosters_eval.reports.document import Document
+
+ReportedFormat = Literal["markdown", "json", "csv", "html", "latex"]
+FrameName = Literal["importances", "agreement", "checks", "correlated"]
+_TOP = 10  # features of each kind that trackers are told of
 
 
 @dataclass(frozen=True)
-class Explanations:
+class Explanations(Reported):
     """The cells of one run that finished, those that failed, and what could not run. It never runs anything."""
 
     collection: ResultCollection  # the same cells as results of fits: scores, errors, and what is known of the run
@@ -81,8 +85,12 @@ class Explanations:
         """What is known of the run besides its cells."""
         return self.collection.metadata
 
-    def document(self, top: int = 10) -> ImportancesDocument:
-        """Everything that is told of the run: findings, tables, notes, with at most `top` features in the tables."""
+    def document(self, top: int = 10) -> Document:
+        """Everything that is told of the run, laid out, with at most `top` features in the tables."""
+        return self.to_model(top).document()
+
+    def to_model(self, top: int = 10) -> ImportancesDocument:
+        """The same as data: `findings` are typed, one for each benchmark."""
         from boosters_eval.programs.importances.document import build_document  # noqa: PLC0415 (statistics, when asked for)
 
         require("top", top, int, "a whole number of features")
@@ -91,16 +99,17 @@ class Explanations:
         return build_document(self, top)
 
     def report(self, format: ReportedFormat = "markdown", *, top: int = 10) -> str:  # noqa: A002 (as the command has it)
-        """The report as markdown, json, csv or html."""
-        from boosters_eval.programs.importances.rendering import render  # noqa: PLC0415 (statistics, when asked for)
-
-        return render(self.document(top), format)
+        """The report as markdown, json, csv, html or latex."""
+        return self.to_model(top).render(format)
 
     def frame(self, about: FrameName = "importances") -> pd.DataFrame:
         """A table as a data frame: importances, agreement, checks, or correlated columns."""
-        from boosters_eval.programs.importances.rendering import frame_of  # noqa: PLC0415 (statistics, when asked for)
+        import pandas as pd  # noqa: PLC0415 (takes long to import)
 
-        return frame_of(self.document(), about)
+        if about not in get_args(FrameName):
+            raise UnknownNameError("frame", about, list(get_args(FrameName)))
+        found = [(one.benchmark, item) for one in self.to_model().findings for item in getattr(one, about)]
+        return pd.DataFrame.from_records([{"benchmark": name, **item.model_dump()} for name, item in found])
 
     @property
     def audits(self) -> dict[str, DataAudit]:
@@ -166,7 +175,7 @@ def run_explained(prepared: PreparedRun) -> Explanations:
 
 
 @dataclass(frozen=True)
-class ImportancesFindings(Findings):
+class ImportancesFindings(ReportedFindings):
     """The explanations, as the request wants them shown."""
 
     explanations: Explanations
@@ -179,20 +188,22 @@ class ImportancesFindings(Findings):
         good = is_success(found, continue_on_error=self.request.continue_on_error)
         return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
+    def document(self) -> Document:
+        """With as many features as the request wants."""
+        return self.explanations.document(self.request.top)
+
+    def to_model(self) -> ImportancesDocument:
+        """The same as data."""
+        return self.explanations.to_model(self.request.top)
+
     def show(self, screen: Screen) -> None:
-        """Tables on a terminal, Markdown elsewhere."""
+        """Tables on a terminal, which begin with the answer; Markdown elsewhere."""
         if not screen.is_terminal and self.request.format != "table":
             super().show(screen)
             return
         from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
 
-        print_document(self._document().document(), screen.console(), whole=screen.verbose)
-
-    def render(self, form: str) -> str:
-        """The document in a format."""
-        from boosters_eval.programs.importances.rendering import render  # noqa: PLC0415 (loads what renders)
-
-        return render(self._document(), form)
+        print_document(replace(self.document(), title=""), screen.console(), whole=screen.verbose)
 
     def conclude(self, screen: Screen) -> None:
         """The run, and why it is no success, even if quiet."""
@@ -201,9 +212,6 @@ class ImportancesFindings(Findings):
             screen.note(describe_run(found.collection))
         if self.exit_code:
             screen.note(explain_failure(found.collection))
-
-    def _document(self) -> Any:
-        return self.explanations.document(self.request.top)
 
 
 def load_explanations(reference: str, where: Path | None = None) -> Explanations:
@@ -227,9 +235,6 @@ def read_explanations(run: Run, arrays: Path, *, unfinished: int | None = None) 
         kind = run.facts.kind
         raise RunError(f"Run {plan.run_id} explains no models: it is {add_article(kind)} run.")
     return Explanations(collect_fits(run, unfinished=unfinished), arrays.absolute())
-
-
-_TOP = 10  # features of each kind that trackers are told of
 
 
 class ImportancesKind(BenchmarkKind):
@@ -261,7 +266,5 @@ class ImportancesKind(BenchmarkKind):
 
     def files(self) -> dict[str, str]:
         """The report, and all findings."""
-        from boosters_eval.programs.importances.rendering import render  # noqa: PLC0415 (only at the end)
-
-        document = self.findings.document()
-        return {"report.html": render(document, "html"), "results.json": render(document, "json")}
+        report = self.findings.to_model()
+        return {"report.html": report.to_html(), "results.json": report.to_json()}

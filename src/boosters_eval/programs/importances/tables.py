@@ -1,28 +1,20 @@
-"""The findings as tables: checks, importances by kind, agreement by kind, predictions."""
+"""The findings in sentences, and as tables: checks, importances by kind, agreement by kind, predictions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import lower_initial
+from boosters_eval.core.text import count_of, join_words, lower_initial
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.programs.importances.checks import LABELS, format_roughly
 from boosters_eval.programs.importances.judge import order_features
 from boosters_eval.programs.importances.records import KINDS
-from boosters_eval.programs.importances.wording import (
-    absences,
-    broken_in,
-    mark_notes,
-    marked,
-    own_of,
-    pairs_of,
-    reading_sentence,
-)
 from boosters_eval.reports.numbers import MISSING, estimate, number
 from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
+from boosters_eval.stats.ranks import FEWEST_SPLITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from boosters_eval.programs.importances.records import (
         BenchmarkFindings,
@@ -33,13 +25,156 @@ if TYPE_CHECKING:
     )
     from boosters_eval.reports.tables import CellStatus
 
+QUESTION = "Do they agree for the same reasons?"
+_MOST_NAMED = 3
+_PREFERRED = ("shap", "permutation", "gain", "split")
+
+
+def explain_marks(findings: BenchmarkFindings) -> tuple[str, ...]:
+    """What the asterisks stand for: each library that fails a check, and by how much."""
+    return tuple(
+        f"* {name}: {'; '.join(dict.fromkeys(check.text for check in failed))}."
+        for name in findings.libraries
+        if (failed := findings.failed(name))
+    )
+
+
+def explain_absences(findings: BenchmarkFindings, kind: str) -> tuple[str, ...]:
+    """Why libraries have no importances of a kind."""
+    return tuple(
+        f"{library} has no {LABELS[kind]} importance: {reasons[kind].rstrip('.')}."
+        for library, reasons in findings.not_offered.items()
+        if kind in reasons
+    )
+
+
+def write_answer(findings: BenchmarkFindings) -> str:
+    """Whether the libraries agree for the same reasons, in one or two sentences."""
+    kind = next((kind for kind in _PREFERRED if len(findings.sound(kind)) > 1), None)
+    if kind is None:
+        return f"{QUESTION} No answer: {_tell_incomparable(findings)}"
+    parts = [QUESTION, _verdict(findings, kind), *_tell_predictions(findings, kind), *_tell_left_out(findings, kind)]
+    return " ".join(parts)
+
+
+def _tell_left_out(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
+    if left := findings.broken(kind):
+        yield f"Left out because of a failed check: {', '.join(left)}."
+
+
+def _tell_incomparable(findings: BenchmarkFindings) -> str:
+    """Why there are no two libraries to compare."""
+    if not findings.importances:
+        return " ".join(
+            ["no importance was measured.", *(t for kind in _PREFERRED for t in explain_absences(findings, kind))]
+        )
+    if len(findings.libraries) < 2:
+        return "only one library was measured."
+    reasons = [f"by {LABELS[kind]}, {why}" for kind in _PREFERRED if (why := join_words(_lacking(findings, kind)))]
+    return f"no two libraries have values that can be compared: {'; '.join(reasons)}."
+
+
+def _lacking(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
+    """The libraries without a kind, and those whose values are not sound."""
+    absent = [name for name, reasons in findings.not_offered.items() if kind in reasons]
+    if absent:
+        yield f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} none"
+    if broken := findings.broken(kind):
+        yield f"{', '.join(broken)} {'fails' if len(broken) == 1 else 'fail'} a check"
+
+
+def _verdict(findings: BenchmarkFindings, kind: str) -> str:
+    readings = {pair.reading for pair in findings.pairs(kind)}
+    first = "No:" if readings == {"less"} else "Not all of them:" if "less" in readings else "Undecided:"
+    return f"{'Yes:' if readings == {'as much'} else first} {tell_reading(findings, kind)}"
+
+
+def _tell_predictions(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
+    found = [p.correlation for p in findings.agreement if p.kind == "predictions" and not p.own]
+    known = [value for value in found if value is not None]
+    if known:
+        every = len(findings.libraries)
+        whose = "Their predictions" if len(findings.sound(kind)) == every else f"The predictions of all {every}"
+        yield f"{whose} correlate by {_span(known, 3)}."
+
+
+def tell_reading(findings: BenchmarkFindings, kind: str) -> str:
+    """How the agreement of pairs stands beside that of each library with itself."""
+    pairs = findings.pairs(kind)
+    taus = [pair.tau for pair in pairs if pair.tau is not None]
+    label = LABELS.get(kind, kind)
+    if not taus:
+        why = next((pair.reason for pair in pairs if pair.reason), "nothing to compare")
+        return f"the agreement of rankings by {label} is not defined ({why})."
+    own = [one.tau for name in findings.libraries if (one := findings.own(kind, name)) and one.tau is not None]
+    if not own:
+        lone = "there is only one split, so there is nothing to compare that with"
+        return f"by {label}, tau {_span(taus)} between libraries; {lone}. {_MORE_SPLITS}"
+    readings = [reading for reading in _ALIKE if any(pair.reading == reading for pair in pairs)]
+    found = "; ".join(_group(findings, pairs, reading) for reading in readings)
+    beside = f"; with themselves, tau {_span(own)}"  # of several groups, each has its own range already
+    if len(readings) == 1:
+        beside = f" (tau {_span(taus)}; with themselves {_span(own)})"
+    return f"by {label}, {found}{beside}.{_advice(pairs)}"
+
+
+_MORE_SPLITS = "More splits may decide it (--seeds, or --cv with repeats)."
+_ALIKE = {
+    "less": "less than with themselves",
+    "as much": "as much as with themselves, or more",
+    "cannot be told": "undecided",
+    "": MISSING,
+}
+_SAID = {
+    "as much": "as much alike as each does with itself over seeds, or more",
+    "less": "less alike than each does with itself over seeds",
+}
+
+
+def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading: str) -> str:
+    """The pairs of one reading: how many they are, and, of those that stand out, which."""
+    group = [pair for pair in pairs if pair.reading == reading]
+    taus = [pair.tau for pair in group if pair.tau is not None]
+    span = f" (tau {_span(taus)})" if taus and len(group) < len(pairs) else ""
+    share = f"all {len(pairs)}" if len(group) == len(pairs) else f"{len(group)} of {len(pairs)}"
+    count = f"{group[0].a} and {group[0].b}" if len(pairs) == 1 else f"{share} pairs"
+    rank = "ranks" if len(group) == 1 < len(pairs) else "rank"
+    if reading not in _SAID:
+        n = max(pair.n for pair in group)
+        known = f"{count_of(n, 'split')} cannot show" if reading else "too few numbers are defined to tell"
+        return f"{known} whether {count} {rank} the features as much alike as each does with itself over seeds{span}"
+    named = ", ".join(_less(findings, pair) for pair in group[:_MOST_NAMED]) if reading == "less" else ""
+    more = ", ..." if reading == "less" and len(group) > _MOST_NAMED else ""
+    return f"{count} {rank} the features {_SAID[reading]}{span}{': ' if named else ''}{named}{more}"
+
+
+def _advice(pairs: Sequence[PairAgreement]) -> str:
+    """What would help where pairs are undecided."""
+    open_ = [pair for pair in pairs if pair.reading == "cannot be told"]
+    if not open_:
+        return ""
+    few = min(pair.n for pair in open_) < FEWEST_SPLITS
+    return f" At least {FEWEST_SPLITS} splits are needed (--seeds)." if few else f" {_MORE_SPLITS}"
+
+
+def _less(findings: BenchmarkFindings, pair: PairAgreement) -> str:
+    selves = [findings.own(pair.kind, name) for name in (pair.a, pair.b)]
+    taus = join_words(f"{one.tau:.2f}" for one in selves if one is not None and one.tau is not None)
+    return f"{pair.a} and {pair.b} (tau {pair.tau or 0.0:.2f} against {taus})"
+
+
+def _span(values: Sequence[float], decimals: int = 2) -> str:
+    low, high = (f"{value:.{decimals}f}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
 _STATUS: dict[str, CellStatus] = {
     "holds": "pass",
     "fails": "fail",
     "not offered": "unsupported",
     "not checked": "skipped",
 }
-RANKS = "In brackets: the mean rank over the seeds, which is all that is compared between libraries."
+_RANKS = "In parentheses: the mean rank over the seeds, the only thing that is compared between libraries."
 
 
 def build_tables(findings: BenchmarkFindings, top: int) -> tuple[ReportTable, ...]:
@@ -54,25 +189,21 @@ def build_tables(findings: BenchmarkFindings, top: int) -> tuple[ReportTable, ..
 def _checks(findings: BenchmarkFindings) -> ReportTable:
     tried = [check for check in findings.checks if check.verdict != "not checked"]
     keys = list(dict.fromkeys((check.check, check.kind) for check in tried))
-    columns = tuple(_column(f"{check} {kind}", _check_label(check, kind)) for check, kind in keys)
+    columns = {
+        f"{check} {kind}": f"Constant column, {LABELS[kind]}" if check == "constant column" else check.capitalize()
+        for check, kind in keys
+    }
     by_key = {(check.library, check.check, check.kind): check for check in findings.checks}
     rows = tuple(
-        Row((marked(findings, name),), tuple(_check_cell(by_key.get((name, *key))) for key in keys))
+        Row((findings.marked(name),), tuple(_check_cell(by_key.get((name, *key))) for key in keys))
         for name in findings.libraries
     )
     broken = [name for name in findings.libraries if findings.failed(name)]
     what = "what fails a check is not used for agreement" if broken else "no check fails"
-    named = broken or [name for name in findings.libraries if _holds(findings, name)]  # of others nothing is known
+    holding = {check.library for check in findings.checks if check.verdict == "holds"}
+    named = broken or [name for name in findings.libraries if name in holding]  # of others nothing is known
     said = f"{', '.join(named)}: {what}." if named else "Nothing could be checked."
-    return _table(findings, "checks", ("Library",), columns, rows, said, notes=(*mark_notes(findings),))
-
-
-def _holds(findings: BenchmarkFindings, library: str) -> bool:
-    return any(check.library == library and check.verdict == "holds" for check in findings.checks)
-
-
-def _check_label(check: str, kind: str) -> str:
-    return f"Constant column, {LABELS[kind]}" if check == "constant column" else check.capitalize()
+    return _table(findings, "checks", ("Library",), columns, rows, said)
 
 
 def _check_cell(check: CheckFinding | None) -> TableCell:
@@ -80,21 +211,16 @@ def _check_cell(check: CheckFinding | None) -> TableCell:
         return TableCell(None, None, 0, MISSING, status="skipped")
     error = check.error
     value = error / check.scale if error is not None and check.scale else error
-    shown = (
-        MISSING
-        if check.verdict in ("not offered", "not checked")
-        else "unusable"
-        if value is None
-        else format_roughly(value)
-    )
+    shown = "unusable" if value is None else format_roughly(value)
+    shown = shown if check.verdict in ("holds", "fails") else MISSING
     return TableCell(value, None, 1, shown, status=_STATUS[check.verdict])
 
 
 def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTable:
     found = {(one.feature, one.library): one for one in findings.importances if one.kind == kind}
-    order = shown_order(findings, kind)
+    order = order_shown(findings, kind)
     libraries = [name for name in findings.libraries if any(library == name for _, library in found)]
-    columns = tuple(_column(name, marked(findings, name)) for name in libraries)
+    columns = {name: findings.marked(name) for name in libraries}
     decimals = 0 if all(one.rank.is_integer() for one in found.values()) else 1
     rows = tuple(
         Row((feature,), tuple(_importance_cell(found.get((feature, name)), decimals) for name in libraries))
@@ -104,29 +230,22 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
     what = (
         f"How much worse {metric} gets when a feature is shuffled, ± its spread over the seeds."
         if kind == "permutation"
-        else "The share of the sum over all features; libraries have other units, so only ranks are compared."
+        else "The share of the sum over all features; libraries use different units, so only ranks are compared."
     )
-    hidden = len(order) - len(rows)
-    more = (f"The {top} most important of {len(order)} features; the JSON has all.",) if hidden > 0 else ()
-    return _table(
-        findings, f"importance by {LABELS[kind]}", ("Feature",), columns, rows, "",
-        kind=kind,
-        notes=(what, *_summed(findings, kind), RANKS, *more, *absences(findings, kind), *mark_notes(findings)),
-    )  # fmt: skip
+    summed = f"Attributions to the raw scores of all {findings.all_outputs} are added up by size."
+    several = (summed,) if kind == "shap" and findings.outputs else ()
+    more = (f"The {top} most important of {len(order)} features; the JSON has all.",) if len(order) > len(rows) else ()
+    notes = (what, *several, _RANKS, *more, *explain_absences(findings, kind))
+    return _table(findings, f"importance by {LABELS[kind]}", ("Feature",), columns, rows, "", notes=notes, kind=kind)
 
 
-def _summed(findings: BenchmarkFindings, kind: Kind) -> Iterator[str]:
-    if kind == "shap" and findings.outputs:
-        yield f"Attributions to the raw scores of all {findings.all_outputs} are added up by size."
-
-
-def _of_one(findings: BenchmarkFindings, what: str) -> Iterator[str]:
+def _tell_output(findings: BenchmarkFindings, what: str) -> Iterator[str]:
     """What the largest difference is of, where there are several outputs."""
     if findings.outputs:
         yield f"The largest difference is that of {what} of one {findings.output_noun}."
 
 
-def shown_order(findings: BenchmarkFindings, kind: Kind) -> list[str]:
+def order_shown(findings: BenchmarkFindings, kind: Kind) -> list[str]:
     """The features by their mean rank over the sound libraries, or over all if none is sound."""
     every = [one for one in findings.importances if one.kind == kind]
     sound = set(findings.sound(kind))
@@ -143,64 +262,52 @@ def _importance_cell(found: FeatureImportance | None, decimals: int) -> TableCel
 
 
 def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
-    pairs = pairs_of(findings, kind)
+    pairs = findings.pairs(kind)
     alone = [pair for pair in findings.agreement if pair.kind == kind and pair.own]
-    shown = _aligned([pair.largest for pair in (*pairs, *alone)])
+    shown = _align([pair.largest for pair in (*pairs, *alone)])
     rows = tuple(_pair_row(findings, pair, largest) for pair, largest in zip((*pairs, *alone), shown, strict=True))
     top = next((pair.top for pair in pairs or alone), None)
-    columns = [
-        _column("tau", "Tau (95 % interval)"),
-        _column("own_a", "A with itself"),
-        _column("own_b", "B with itself"),
-        _column("reading", "Alike"),
-        _column("overlap", f"Top {top} in common"),
-    ]
+    columns = {
+        "tau": "Tau (95 % interval)",
+        "own_a": "A with itself",
+        "own_b": "B with itself",
+        "reading": "Alike",
+        "overlap": f"Top {top} in common",
+    }
     if kind == "shap":
-        columns += [
-            _column("cosine", "Cosine of mean |SHAP|"),
-            _column("distance", "Distance of rows"),
-            _column("largest", "Largest difference"),
-        ]
-    said = reading_sentence(findings, kind) if pairs else ""
+        columns |= {
+            "cosine": "Cosine of mean |SHAP|",
+            "distance": "Distance of rows",
+            "largest": "Largest difference",
+        }
+    said = tell_reading(findings, kind) if pairs else ""
     said = f"{said[0].upper()}{said[1:]}" if said.startswith(("by ", "the ")) else said  # a name stays as it is
-    out = broken_in(findings, kind)
-    notes = [f"Left out because of a failed check: {', '.join(out)}."] if out else []
-    notes += _of_one(findings, "one attribution to the raw score") if kind == "shap" and pairs else ()
-    return _table(
-        findings, f"agreement by {LABELS[kind]}", ("A", "B"), tuple(columns), rows, said,
-        notes=(*notes, *mark_notes(findings)), kind=kind,
-    )  # fmt: skip
+    notes = [*_tell_left_out(findings, kind)]
+    notes += _tell_output(findings, "one attribution to the raw score") if kind == "shap" and pairs else ()
+    return _table(findings, f"agreement by {LABELS[kind]}", ("A", "B"), columns, rows, said, notes=notes, kind=kind)
 
 
 def _pair_row(findings: BenchmarkFindings, pair: PairAgreement, largest: str) -> Row:
     cells = [
         TableCell(pair.tau, None, pair.n, _with_interval(pair), low=pair.low, high=pair.high),
         *(_number(one, "tau") for one in _selves(findings, pair)),
-        TableCell(None, None, pair.n, _READINGS[pair.reading]),
+        TableCell(None, None, pair.n, _ALIKE[pair.reading]),
         _number(pair, "overlap"),
     ]
     if pair.kind == "shap":
-        cells += [_number(pair, "cosine", 3), _number(pair, "distance"), _largest(pair, largest)]
+        cells += [_number(pair, "cosine", 3), _number(pair, "distance"), TableCell(pair.largest, None, pair.n, largest)]
     return Row(_names(findings, pair), tuple(cells), n=pair.n)
 
 
 def _names(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[str, str]:
-    return marked(findings, pair.a), "itself" if pair.own else marked(findings, pair.b)
+    return findings.marked(pair.a), "itself" if pair.own else findings.marked(pair.b)
 
 
 def _selves(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[PairAgreement | None, PairAgreement | None]:
     """What each of the two is to itself; of a library with itself, that is the row already."""
     if pair.own:
         return None, None
-    return own_of(findings, pair.kind, pair.a), own_of(findings, pair.kind, pair.b)
-
-
-_READINGS = {
-    "as much": "as much as with themselves, or more",
-    "less": "less than with themselves",
-    "cannot be told": "cannot be told",
-    "": MISSING,
-}
+    return findings.own(pair.kind, pair.a), findings.own(pair.kind, pair.b)
 
 
 def _with_interval(pair: PairAgreement) -> str:
@@ -216,11 +323,7 @@ def _number(pair: PairAgreement | None, name: str, decimals: int = 2) -> TableCe
     return TableCell(value, None, 0 if pair is None else pair.n, MISSING if value is None else f"{value:.{decimals}f}")
 
 
-def _largest(pair: PairAgreement, shown: str) -> TableCell:
-    return TableCell(pair.largest, None, pair.n, shown)
-
-
-def _aligned(values: Sequence[float | None]) -> list[str]:
+def _align(values: Sequence[float | None]) -> list[str]:
     """The numbers of a column, with as many decimals as the smallest needs for two digits."""
     sizes = [abs(value) for value in values if value]
     shown = [number(size, 2) for size in sizes]
@@ -231,42 +334,36 @@ def _aligned(values: Sequence[float | None]) -> list[str]:
 
 
 def _predictions(findings: BenchmarkFindings) -> ReportTable:
-    columns = (
-        _column("correlation", "Correlation"),
-        _column("own_a", "A with itself"),
-        _column("own_b", "B with itself"),
-        _column("largest", "Largest difference"),
-        _column("row", "In row"),
-    )
+    columns = {
+        "correlation": "Correlation",
+        "own_a": "A with itself",
+        "own_b": "B with itself",
+        "largest": "Largest difference",
+        "row": "In row",
+    }
     rows = []
     pairs = [pair for pair in findings.agreement if pair.kind == "predictions"]
-    for pair, largest in zip(pairs, _aligned([pair.largest for pair in pairs]), strict=True):
-        own = _selves(findings, pair)
-        where = TableCell(
-            None if pair.row is None else float(pair.row), None, pair.n, MISSING if pair.row is None else str(pair.row)
-        )
+    for pair, largest in zip(pairs, _align([pair.largest for pair in pairs]), strict=True):
+        row = None if pair.row is None else float(pair.row)
         cells = (
-            _number(pair, "correlation", 4),
-            *(_number(one, "correlation", 4) for one in own),
-            _largest(pair, largest),
-            where,
+            *(_number(one, "correlation", 4) for one in (pair, *_selves(findings, pair))),
+            TableCell(pair.largest, None, pair.n, largest),
+            TableCell(row, None, pair.n, MISSING if row is None else f"{row:.0f}"),
         )
         rows.append(Row(_names(findings, pair), cells, n=pair.n))
-    note = "A library is compared with itself in rows that two seeds both measured: models of other training rows."
+    note = (
+        "A library is compared with itself on rows that two seeds both measured, by models trained on different rows."
+    )
     what = "the probability" if findings.classes else "the prediction"
-    notes = (note, *_of_one(findings, what), *mark_notes(findings))
+    notes = (note, *_tell_output(findings, what))
     return _table(findings, "predictions", ("A", "B"), columns, tuple(rows), "", notes=notes)
-
-
-def _column(name: str, heading: str) -> Column:
-    return Column(name, heading, None, kind="importance")
 
 
 def _table(
     findings: BenchmarkFindings,
     name: str,
     row_names: tuple[str, ...],
-    columns: tuple[Column, ...],
+    columns: Mapping[str, str],
     rows: Sequence[Row],
     said: str,
     *,
@@ -274,13 +371,8 @@ def _table(
     kind: str = "",
 ) -> ReportTable:
     keys = {"benchmark": findings.benchmark, "about": name.partition(" by ")[0], **({"kind": kind} if kind else {})}
+    title = f"{findings.benchmark}: {name}"
+    measured = tuple(Column(key, heading, None, kind="importance") for key, heading in columns.items())
     return ReportTable(
-        f"{findings.benchmark}: {name}", row_names, columns, tuple(rows), keys=keys, notes=tuple(notes), answer=said
+        title, row_names, measured, tuple(rows), keys=keys, notes=(*notes, *explain_marks(findings)), answer=said
     )
-
-
-def records_of(findings: Sequence[BenchmarkFindings], name: str) -> Iterator[dict[str, object]]:
-    """The findings of one name, "checks", "importances", "agreement" or "correlated", as rows of a data frame."""
-    for one in findings:
-        for item in getattr(one, name):
-            yield {"benchmark": one.benchmark, **item.model_dump()}

@@ -55,7 +55,7 @@ def _figures(request: FiguresRequest) -> list[Figure]:
 
     run, home = request.run, request.home
     if is_explained(run, home):
-        document = load_explanations(run, home).document().document()
+        document = load_explanations(run, home).document()
     else:
         document = build_document(load_run(run, home), "comparison").document()
     found = document.figures()

@@ -132,7 +132,7 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
 
 def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
     """A run of `importances` has a report of its own, with the same formats."""
-    from boosters_eval.programs.importances.rendering import render_files  # noqa: PLC0415
+    from boosters_eval.programs.importances.document import render_files  # noqa: PLC0415
     from boosters_eval.programs.importances.results import load_explanations  # noqa: PLC0415
     from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
 
@@ -141,7 +141,7 @@ def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: P
         raise RunError("There is nothing to report: no cell has an outcome.")
 
     def preview(console: Console) -> None:
-        print_document(found.document().document(), console)
+        print_document(found.document(), console)
 
     files = render_files(found, request.output, formats)
     return WrittenReport(_placed(files, file), found.collection, request, tuple(formats), preview)

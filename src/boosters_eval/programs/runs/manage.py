@@ -321,7 +321,7 @@ def _render_page(reference: str, home: Path | None) -> tuple[str | None, str]:
         explained = load_explanations(reference, home)
         if not explained.results:
             raise nothing
-        return explained.collection.run_id, explained.report("html")
+        return explained.collection.run_id, explained.to_html()
     results = load_run(reference, home)
     if not results.results and not results.errors:
         raise nothing
