@@ -15,7 +15,7 @@ from boosters_eval.programs.paper.extract import (
     BenchmarkTable,
     ExtractedPaper,
     extract_benchmarks,
-    specification_text,
+    write_specification,
 )
 from boosters_eval.programs.paper.request import ExtractPaperRequest
 from boosters_eval.programs.paper.specification import read_specification
@@ -107,7 +107,7 @@ def values(table: BenchmarkTable) -> dict[tuple[str, str, str], str]:
 
 def written(tmp_path, found: ExtractedPaper):
     path = tmp_path / "benchmarks.yaml"
-    path.write_text(specification_text(found))
+    path.write_text(write_specification(found))
     return read_specification(path)
 
 
@@ -269,7 +269,7 @@ def test_rows_and_columns_are_told_apart_and_the_rule_is_written_down(tmp_path, 
     found = extracted(tmp_path, f"{header}\n|---|---|---|\n{row}\n")
     assert set(values(found.tables[0])) == expected
     for rule in found.tables[0].layout:
-        assert f"# {rule}" in specification_text(found)
+        assert f"# {rule}" in write_specification(found)
 
 
 def test_a_row_that_names_a_metric_says_its_unit_and_direction(tmp_path):

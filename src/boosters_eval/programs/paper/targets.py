@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.programs.benchmark.paper_protocol import STOPPING_METRIC
 from boosters_eval.programs.benchmark.preprocessing import STEPS
+from boosters_eval.programs.paper.document import show_plainly
 from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
     BINDINGS,
@@ -30,6 +30,8 @@ from boosters_eval.programs.paper.specification import (
     target_name,
 )
 from boosters_eval.programs.paper.tolerances import canonicalize, is_share
+from boosters_eval.reports.document import Document, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.reference import parse_reference
 
@@ -348,6 +350,8 @@ def _find_specifications() -> list[Path]:
 
 @dataclass(frozen=True)
 class ListedTarget:
+    """One row of a table on one data set."""
+
     specification: str
     paper: str
     kind: Literal["primary", "secondary"]
@@ -358,35 +362,46 @@ class ListedTarget:
     runnable: bool
     reason: str  # why it cannot run here
 
-    def record(self) -> dict[str, Any]:
-        """The same as plain data, under the names that people read."""
-        names = {"dataset": "data set", "runs_by": "runs by"}
-        return {names.get(name, name): value for name, value in asdict(self).items()}
-
 
 @dataclass(frozen=True)
-class ListedTargets(Findings):
+class ListedTargets(ReportedFindings):
+    """All targets, as a table or as data."""
+
     targets: tuple[ListedTarget, ...]
     json: bool = False
 
+    def document(self) -> Document:
+        """A table per specification, whose name and paper would fill the lines of a terminal."""
+        names = ("table", "row", "data set", "kind", "runs by", "runnable", "reason")
+        rows: dict[str, list[tuple[str, ...]]] = {}
+        for record in self.to_model():
+            title = f"{record['specification']}: {record['paper']}"
+            rows.setdefault(title, []).append(tuple(_show(record[name]) for name in names))
+        sections = [
+            Section(f"specification-{i}", title, (PlainTable(title, names, tuple(mine), keys=3),))
+            for i, (title, mine) in enumerate(rows.items())
+        ]
+        return Document("Targets", sections=tuple(sections))
+
+    def to_model(self) -> list[dict[str, Any]]:
+        """The same as plain data, under the names that people read."""
+        names = {"dataset": "data set", "runs_by": "runs by"}
+        return [{names.get(name, name): value for name, value in asdict(target).items()} for target in self.targets]
+
     def show(self, screen: Screen) -> None:
-        """In a pipe one table; on a terminal one per specification, whose name and paper would fill its lines."""
-        records = [target.record() for target in self.targets]
+        """In a pipe one table."""
+        records = self.to_model()
         if self.json:
             screen.json(records)
         elif not records:
             screen.note(
                 "Note: there is no specification with targets here: name one, or write one with 'paper extract'."
             )
-        elif not screen.is_terminal:
-            screen.rows(list(records[0]), [[_text(value) for value in record.values()] for record in records], keys=6)
+        elif screen.is_terminal:
+            show_plainly(self.document(), screen)
         else:
-            names = ("table", "row", "data set", "kind", "runs by", "runnable", "reason")
-            for file in dict.fromkeys(record["specification"] for record in records):
-                mine = [record for record in records if record["specification"] == file]
-                screen.say(f"{file}: {mine[0]['paper']}")
-                screen.rows(names, [[_text(record[name]) for name in names] for record in mine], keys=3)
+            screen.rows(list(records[0]), [[_show(value) for value in record.values()] for record in records], keys=6)
 
 
-def _text(value: Any) -> str:
+def _show(value: Any) -> str:
     return {True: "yes", False: "no", "": "-"}.get(value, str(value))
