@@ -25,7 +25,7 @@ from boosters_eval.programs.paper.lexicon import (
     read_label,
     split_metric,
 )
-from boosters_eval.programs.paper.specification import Quantity, StdOver, row_key
+from boosters_eval.programs.paper.specification import Quantity, StdOver, make_row_key
 from boosters_eval.programs.paper.values import CellReading, count_repeats, read_cell, spell
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ class _Assembly:
         groups: dict[str, dict[str, None]] = {}
         for entry in entries:
             groups.setdefault(entry.group, {})[entry.model_name] = None
-        keys = list(dict.fromkeys(row_key(entry.group, entry.model_name) for entry in entries))
+        keys = list(dict.fromkeys(make_row_key(entry.group, entry.model_name) for entry in entries))
         ours = [key for key in keys if _OURS.search(key)]
         metrics = list(dict.fromkeys(name for entry in entries for name in entry.metrics))
         named = [name for name in metrics if not _COSTS.search(name)] or metrics

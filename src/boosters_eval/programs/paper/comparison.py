@@ -17,7 +17,7 @@ from boosters_eval.core.files import FORMAT, Format, check_format, load_json, re
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean_lines
 from boosters_eval.programs.paper.source import dump_yaml, parse_yaml
-from boosters_eval.programs.paper.specification import Quantity, StdOver, target_name
+from boosters_eval.programs.paper.specification import Quantity, StdOver, make_target_name
 from boosters_eval.programs.paper.tolerances import MetricKind
 from boosters_eval.reports.findings import Reported, ReportedFindings
 
@@ -57,7 +57,7 @@ class Measured(Model):
 
     @property
     def name(self) -> str:
-        return target_name(self.table, self.row, self.dataset)
+        return make_target_name(self.table, self.row, self.dataset)
 
     def summary(self) -> str:
         """The mean of each metric, with its spread over the repeats."""
@@ -149,14 +149,14 @@ def judge(
     """
     if ours is None or not math.isfinite(ours):
         return Agreement(None, None, equal_as_printed=False, within_tolerance=False, better=None, status="missing")
-    reference, difference = exact(paper.value), exact(ours) - exact(paper.value)
+    reference, difference = to_decimal(paper.value), to_decimal(ours) - to_decimal(paper.value)
     size = abs(difference)
     share = size / abs(reference) if reference else None
-    equal = size <= half_digit(paper.decimals if decimals is None else decimals)
+    equal = size <= halve_last_digit(paper.decimals if decimals is None else decimals)
     within = (
         equal
-        or (absolute is not None and size <= exact(absolute))
-        or (relative is not None and share is not None and share <= exact(relative) / 100)
+        or (absolute is not None and size <= to_decimal(absolute))
+        or (relative is not None and share is not None and share <= to_decimal(relative) / 100)
     )
     better = None if higher_is_better is None or not difference else (difference > 0) == higher_is_better
     return Agreement(
@@ -182,12 +182,12 @@ def _choose_status(share: Decimal | None, *, equal: bool, within: bool, better: 
     return "deviation" if share is not None and share < LARGE else "significant_deviation"
 
 
-def half_digit(decimals: int) -> Decimal:
+def halve_last_digit(decimals: int) -> Decimal:
     """Half of the last digit of a number with so many decimals: what rounding may take away."""
     return Decimal(5).scaleb(-max(-400, min(decimals, 400)) - 1)  # no float has more
 
 
-def exact(value: float) -> Decimal:
+def to_decimal(value: float) -> Decimal:
     """The decimal number that a float is written as."""
     return Decimal(repr(float(value)))
 
@@ -242,7 +242,7 @@ class MetricComparison(Model):
     @property
     def difference(self) -> float | None:
         """Ours minus the paper's."""
-        return None if self.our_value is None else _to_float(exact(self.our_value) - exact(self.paper_value))
+        return None if self.our_value is None else _to_float(to_decimal(self.our_value) - to_decimal(self.paper_value))
 
     @model_validator(mode="after")
     def _follows(self) -> Self:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval import metrics
 from boosters_eval.core.text import clean, count_of
-from boosters_eval.programs.paper.comparison import exact, half_digit
+from boosters_eval.programs.paper.comparison import halve_last_digit, to_decimal
 from boosters_eval.programs.paper.tolerances import canonicalize
 from boosters_eval.reports.document import (
     Block,
@@ -391,12 +391,12 @@ def _text_cell(shown: str, value: float | None = None, status: CellStatus = "ok"
 
 def _find_accepted_range(metric: MetricComparison) -> tuple[float, float]:
     """Everything that is within tolerance: what rounds to the printed digits, and what either tolerance allows."""
-    paper = exact(metric.paper_value)
-    sizes = [half_digit(metric.paper_decimals)]
+    paper = to_decimal(metric.paper_value)
+    sizes = [halve_last_digit(metric.paper_decimals)]
     if metric.tolerance_absolute is not None:
-        sizes.append(exact(metric.tolerance_absolute))
+        sizes.append(to_decimal(metric.tolerance_absolute))
     if metric.tolerance_relative is not None:
-        sizes.append(abs(paper) * exact(metric.tolerance_relative) / 100)
+        sizes.append(abs(paper) * to_decimal(metric.tolerance_relative) / 100)
     return float(paper - max(sizes)), float(paper + max(sizes))
 
 

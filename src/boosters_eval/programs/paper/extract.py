@@ -15,7 +15,7 @@ from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, Bench
 from boosters_eval.programs.paper.document import show_plainly
 from boosters_eval.programs.paper.documents import read_document
 from boosters_eval.programs.paper.source import MAX_NODES
-from boosters_eval.programs.paper.specification import row_key
+from boosters_eval.programs.paper.specification import make_row_key
 from boosters_eval.programs.paper.values import looks_like_result
 from boosters_eval.reports.document import Document, Listing, Paragraph, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
@@ -149,7 +149,7 @@ def _lay_out_values(i: int, table: BenchmarkTable) -> Section:
         for name in entry.metrics:
             std = f" ± {entry.printed[f'{name}_std']}" if name in entry.std_values else ""
             unit = f" {entry.metric_units[name]}" if name in entry.metric_units else ""
-            row = row_key(entry.group, entry.model_name)
+            row = make_row_key(entry.group, entry.model_name)
             rows.append((row, entry.dataset, name, f"{entry.printed[name]}{std}{unit}", str(entry.line)))
     values = PlainTable(table.table_id, ("row", "data set", "metric", "value", "line"), tuple(rows), keys=3)
     return Section(f"values-{i}", "", (*(Paragraph(f"{table.table_id}: {line}") for line in table.layout), values))
@@ -226,7 +226,7 @@ def _write_table(table: BenchmarkTable) -> Iterator[str]:
     yield from (f"      - name: {_quote(name)}" for name in table.datasets_used)
     yield "    models:"
     for group, name in dict.fromkeys((entry.group, entry.model_name) for entry in table.entries):
-        key = row_key(group, name)
+        key = make_row_key(group, name)
         ours, baseline = key == table.our_model_row or None, key in table.baseline_rows or None
         yield f"      - name: {_quote(name)}"
         yield from _pairs(8, group=group, is_ours=ours, is_baseline=baseline)

@@ -19,9 +19,9 @@ from boosters_eval.programs.paper.comparison import (
     PaperComparison,
     TargetComparison,
     combine_stds,
-    exact,
     read_comparison,
     read_results,
+    to_decimal,
 )
 from boosters_eval.programs.paper.document import (
     conclude,
@@ -146,7 +146,9 @@ def _compare_metric(table: PaperTable, printed: PaperResult, measured: Measured,
     values = measured.values.get(own, ())
     units = _find_units(table, name, stated, own, values)
     tolerance = find_tolerance(table, name, kind, units.paper)
-    scaled = [] if units.fault else [float(exact(value) * units.factor) for value in values if math.isfinite(value)]
+    scaled = (
+        [] if units.fault else [float(to_decimal(value) * units.factor) for value in values if math.isfinite(value)]
+    )
     mean, spread = mean_and_std(scaled)
     if mean is not None and not math.isfinite(mean):
         mean = spread = None

@@ -202,7 +202,7 @@ def _plan_saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int |
     reason = protocol.unsupported(data.task) if protocol else None
     if reason:
         return PlannedTarget(target, f"The model cannot be scored: {reason}.")
-    path = target.path_of_model()
+    path = target.locate_model()
     form = find_format(run, path)
     metrics = match_metrics(target, data.task)
     fixed = sizes is None or (sizes.test == "official" and not run.preprocessing)
@@ -251,7 +251,7 @@ def _plan_evaluated(
     """A row whose metrics something else returns, under the paper's names. A language model gets all cores."""
     model = str(Path(target.model).resolve()) if target.model is not None else None
     if isinstance(run, EvaluatorRun):
-        model = target.source_of_model()
+        model = target.find_model()
         run = run.model_copy(update={"model": None})
     conditions = {"data set": target.dataset_name}
     files: dict[str, Path | None] = {}  # what the metrics depend on

@@ -55,13 +55,15 @@ def _stored(words: str, kind: str) -> Accepted:
     return Accepted(words, of, Path, "FILE")
 
 
+def _written(told: str) -> Any:
+    return parameter(None, short="-o", kind=path(), panel=OUTPUT, door="options", written=True, help=told)
+
+
 _NAME = Accepted("a name", _name, _name, "NAME")
 _SPEC = path("a specification", "FILE")
 
 
 class ExtractPaperRequest(Request):
-    """The tables of a document."""
-
     command: ClassVar = "paper extract"
     help: ClassVar = """Extract the tables of results of a paper.
 
@@ -112,8 +114,6 @@ class _OurModel(Declared):
 
 
 class ListPaperRequest(_OurModel, Request):
-    """The targets of specifications."""
-
     command: ClassVar = "paper list"
     help: ClassVar = "List specifications and their targets: what can run here, and why not."
     program: ClassVar = "boosters_eval.programs.paper.targets:list_targets"
@@ -129,20 +129,14 @@ class ListPaperRequest(_OurModel, Request):
 
 
 class _Specified(Declared):
-    """What is reproduced."""
-
     spec: Path = parameter(kind=_SPEC, help="The specification (benchmarks.yaml).")
 
 
 class _Quiet(Declared):
-    """Whether only mistakes are told."""
-
     quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print only errors.")
 
 
 class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):
-    """Targets that are run."""
-
     only: Sequence[str] = parameter(
         (),
         kind=text("targets, each as TABLE, TABLE:ROW or TABLE:ROW:DATASET", "TABLE:ROW:DATASET"),
@@ -165,8 +159,6 @@ class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):
 
 
 class RunPaperRequest(ReproductionRequest):
-    """What is measured for a paper."""
-
     command: ClassVar = "paper run"
     help: ClassVar = """Run the reproduction targets of a specification.
 
@@ -176,8 +168,6 @@ class RunPaperRequest(ReproductionRequest):
 
 
 class ValidatePaperRequest(ReproductionRequest):
-    """Whether a paper's numbers reproduce."""
-
     command: ClassVar = "paper validate"
     help: ClassVar = f"""Run the reproduction targets, compare them with the paper, and write the reports.
 
@@ -188,8 +178,6 @@ class ValidatePaperRequest(ReproductionRequest):
 
 
 class ComparePaperRequest(_Quiet, Request):
-    """Results beside what a paper prints."""
-
     command: ClassVar = "paper compare"
     help: ClassVar = f"""Compare results with the values of a paper.
 
@@ -203,21 +191,11 @@ class ComparePaperRequest(_Quiet, Request):
         help="The results that 'paper run' wrote.",
     )
     paper: Path = parameter(kind=_SPEC, help="The paper's specification (benchmarks.yaml).")
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        panel=OUTPUT,
-        door="options",
-        written=True,
-        help="File for the comparison: .yaml, .json, .md or .html.",
-    )
+    output: Path | None = _written("File for the comparison: .yaml, .json, .md or .html.")
     format: str | None = parameter(None, short="-f", panel=OUTPUT, door="options", help=_FORMAT)
 
 
 class ReportPaperRequest(_Quiet, Request):
-    """A comparison that was written."""
-
     command: ClassVar = "paper report"
     help: ClassVar = """Write the report of a comparison.
 
@@ -230,13 +208,5 @@ class ReportPaperRequest(_Quiet, Request):
         kind=_stored("a file of a comparison, or what compare_paper() gives", "comparison"),
         help="The comparison that 'paper compare' wrote.",
     )
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        panel=OUTPUT,
-        door="options",
-        written=True,
-        help="File for the report: .md, .html, .json or .yaml.",
-    )
+    output: Path | None = _written("File for the report: .md, .html, .json or .yaml.")
     format: str | None = parameter(None, short="-f", panel=OUTPUT, help=_FORMAT)

@@ -124,20 +124,17 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     return number
 
 
-def line_of(data: Any, path: tuple[str | int, ...]) -> int | None:
-    """The line of what a path leads to, or of the nearest thing around it that the file has."""
-    line: int | None = getattr(data, "line", None)
+def tell_place(data: Any, path: tuple[str | int, ...] = ()) -> str:
+    """The file and the line as the beginning of a sentence; nothing for data that came from elsewhere.
+
+    The line is that of what the path leads to, or of the nearest thing around it that the file has.
+    """
+    source, line = getattr(data, "source", ""), getattr(data, "line", None)
     for part in path:
         lines: dict[Any, int] = getattr(data, "lines", {})
         if part in lines:  # else it is no key, but the name of a type among alternatives
             line, data = lines[part], data[part]
-    return line
-
-
-def place(data: Any, path: tuple[str | int, ...] = ()) -> str:
-    """The file and the line as the beginning of a sentence; nothing for data that came from elsewhere."""
-    line = line_of(data, path)
-    return "" if line is None else f"{data.source}, line {line}: "
+    return "" if line is None else f"{source}, line {line}: "
 
 
 def dump_yaml(data: Any) -> str:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorH
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import compute_digest, describe_format, read_text
 from boosters_eval.core.model import Model, explain_error, find_first_error
-from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, place
+from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, tell_place
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PlacedModel(Model):
             if isinstance(told, PlacedError):
                 raise told from None
             path = (*find_first_error(error)["loc"], *getattr(told, "path", ()))
-            where = place(data, path)
+            where = tell_place(data, path)
             raise (PlacedError(f"{where}{told}") if where else _UnplacedError(str(told), path)) from None
 
 
@@ -205,7 +205,7 @@ def _read_binding(given: Any) -> Any:
     kind = next((key for key in BINDINGS if key in given), None)
     if kind is None:
         hint = next((hint for key in given if (hint := suggest(str(key), BINDINGS))), "")
-        raise PlacedError(f"{place(given)}A 'run' must have one of the keys {', '.join(BINDINGS)}.{hint}")
+        raise PlacedError(f"{tell_place(given)}A 'run' must have one of the keys {', '.join(BINDINGS)}.{hint}")
     return BINDINGS[kind].model_validate(given)
 
 
@@ -224,7 +224,7 @@ class PaperRow(PlacedModel):
 
     @property
     def key(self) -> str:
-        return row_key(self.group, self.name)
+        return make_row_key(self.group, self.name)
 
 
 class PaperResult(PlacedModel):
@@ -243,7 +243,7 @@ class PaperResult(PlacedModel):
 
     @property
     def row(self) -> str:
-        return row_key(self.group, self.model)
+        return make_row_key(self.group, self.model)
 
     @property
     def values(self) -> dict[str, Quantity]:
@@ -364,12 +364,12 @@ class PaperSpecification(PlacedModel):
         return next((table for table in self.tables if table.id == table_id), None)
 
 
-def row_key(group: str, name: str) -> str:
+def make_row_key(group: str, name: str) -> str:
     """The key of a row: its name, after its group where it has one."""
     return f"{group} / {name}" if group else name
 
 
-def target_name(table: str, row: str, dataset: str) -> str:
+def make_target_name(table: str, row: str, dataset: str) -> str:
     """TABLE:ROW:DATASET, or as much of it as there is."""
     return f"{table}:{row}:{dataset}".rstrip(":")
 
@@ -379,7 +379,7 @@ def read_specification(path: Path) -> PaperSpecification:
     data = parse_yaml(read_text(path), str(path))
     found = PaperSpecification.model_validate(data)
     for fault, where in _find_faults(found):
-        raise PlacedError(f"{place(data, where)}{fault}")
+        raise PlacedError(f"{tell_place(data, where)}{fault}")
     return found
 
 

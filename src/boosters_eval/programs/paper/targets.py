@@ -26,8 +26,8 @@ from boosters_eval.programs.paper.specification import (
     EvaluatorRun,
     LibraryRun,
     ModelRun,
+    make_target_name,
     read_specification,
-    target_name,
 )
 from boosters_eval.programs.paper.tolerances import canonicalize, is_share
 from boosters_eval.reports.document import Document, PlainTable, Section
@@ -75,7 +75,7 @@ class PaperTarget:
 
     @property
     def name(self) -> str:
-        return target_name(self.table.id, self.row, self.dataset_name)
+        return make_target_name(self.table.id, self.row, self.dataset_name)
 
     @property
     def dataset_name(self) -> str:
@@ -85,7 +85,7 @@ class PaperTarget:
     def result(self) -> PaperResult | None:
         return self.table.result(self.row, self.dataset_name)
 
-    def path_of_model(self) -> Path:
+    def locate_model(self) -> Path:
         """The saved model. One from the specification may not lead out of its folder, through a link either."""
         if self.model is not None:
             return Path(self.model)
@@ -96,9 +96,9 @@ class PaperTarget:
             )
         return path
 
-    def source_of_model(self) -> str:
+    def find_model(self) -> str:
         """The model as an evaluator takes it: a path that is there, or a name on the hub."""
-        path = self.path_of_model()
+        path = self.locate_model()
         if path.exists():
             return str(path.resolve())
         return self.model or str(getattr(self.binding, "model", None) or "")
@@ -211,7 +211,7 @@ def _library_obstacle(run: LibraryRun) -> str | None:
 
 
 def _model_obstacle(target: PaperTarget, run: ModelRun, *, allow_pickle: bool) -> str | None:
-    path = target.path_of_model()
+    path = target.locate_model()
     if not path.is_file():
         return f"The model {path} does not exist."
     form = find_format(run, path)
@@ -237,7 +237,7 @@ def find_format(run: ModelRun, path: Path) -> str:
 
 
 def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle: bool) -> str | None:
-    model = target.source_of_model()
+    model = target.find_model()
     if not model:
         return f"The evaluator '{run.evaluator}' needs a model: give it with {named('model')}."
     return find_missing(run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle)

@@ -189,7 +189,7 @@ class TestMissing:
         command = "pip install 'boosters-eval[lm]'"
         assert find_missing("passkey") == f"The evaluator 'passkey' needs torch and transformers: {command}"
         (tmp_path / "model.gguf").touch()
-        assert "needs torch and transformers and accelerate and gguf: " in find_missing(
+        assert "needs torch, transformers, accelerate and gguf: " in find_missing(
             "needle", str(tmp_path / "model.gguf")
         )
         with pytest.raises(BoostersEvalError, match="needs torch and transformers: pip install"):

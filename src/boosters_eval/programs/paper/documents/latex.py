@@ -27,7 +27,6 @@ from boosters_eval.programs.paper.documents.grid import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 MAX_TEXT = 4_000  # characters of one cell or caption; nothing printed on a page is longer
 _STRONG = re.compile(r"\\(?:textbf|mathbf|boldsymbol|bm|bfseries|bf|underline|uline|emph|textit|mathit|best|second)\b")
 _WRAPPERS = re.compile(
@@ -55,81 +54,6 @@ _SCRIPTS = re.compile(r"\\text(super|sub)script\s*(?=\{)")
 _ESCAPED = re.compile(r"\\([%&#_$])")
 _THIN = re.compile(r"\\[,!;:>]|\\thinspace(?![A-Za-z])")
 _MACRO = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])\s*(?:\{[^{}\\]{0,40}\}|(?<=[\"'`^~=.])\s*\\?[A-Za-z])?")
-
-
-def is_strong(text: str) -> bool:
-    return _STRONG.search(text) is not None
-
-
-@lru_cache(maxsize=20_000)
-def strip_tex(text: str) -> str:
-    """The text that TeX would print. A macro that is not known stays as ⟨name⟩, so that no number can hide it."""
-    if not set(text) & set("\\$^{"):
-        return text
-    text = text[:MAX_TEXT].replace("~", " ").replace("\\\\", " ")
-    text = _QUANTITY.sub(r"\1 \2", text)
-    text = _SCRIPTS.sub(lambda match: "^" if match[1] == "super" else "_", text)
-    text = _SILENT.sub(" ", _WRAPPERS.sub("", text))
-    text = _THIN.sub("\u2009", _NAMED.sub(lambda match: _SYMBOLS[match[1]], text))
-    if text.count("$") - text.count("\\$") != 1:  # a single one is a currency
-        text = re.sub(r"(?<!\\)\$", "", text)
-    text = _ESCAPED.sub(lambda match: "\ue000" if match[1] == "_" else match[1], text.replace("\\ ", " "))
-    # What is left for the library: accents, letters, symbols. Without it they stay, and are no numbers.
-    # It would drop the braces of scripts and groups, which are handled here.
-    if "\\" in text and find_spec("pylatexenc") is not None:
-        text = _MACRO.sub(_convert, text)
-    return _drop_braces(text).replace("\ue000", "_").strip()
-
-
-def _convert(match: re.Match[str]) -> str:
-    name = re.match(r"\\([A-Za-z]+|.)", match[0], re.DOTALL)
-    assert name is not None  # noqa: S101 (for the type checker)
-    if name[1] in "{}":
-        return " "
-    if name[1] not in _known():
-        return f"⟨{name[1]}⟩{match[0][name.end() :]}"
-    try:
-        return str(_reader().latex_to_text(match[0]))
-    except Exception:  # noqa: BLE001 (whatever a library makes of text from outside, the cell is simply not read)
-        return f"⟨{name[1]}⟩"
-
-
-@cache
-def _reader() -> Any:
-    from pylatexenc.latex2text import LatexNodes2Text  # noqa: PLC0415 (an extra)
-
-    return LatexNodes2Text(math_mode="text", strict_latex_spaces=False)
-
-
-@cache
-def _known() -> frozenset[str]:
-    from pylatexenc.latex2text import get_default_latex_context_db  # noqa: PLC0415 (an extra)
-
-    return frozenset(spec.macroname for spec in get_default_latex_context_db().iter_macro_specs())
-
-
-def _drop_braces(text: str) -> str:
-    """Groups print nothing of their own; those of scripts are kept, and a script without braces gets them."""
-    if not set(text) & {"{", "}", "^", "_"}:
-        return text
-    found: list[str] = []
-    kinds: list[bool] = []  # of the open groups: whether it is a script
-    script = False
-    for char in text:
-        if char == "{":
-            kinds.append(script)
-            found.append("{" if script else "")
-        elif char == "}":
-            found.append("}" if kinds and kinds.pop() else "")
-        elif char in "^_":
-            found.append(char)
-        elif script and not char.isspace():
-            found.append(f"{{{char}}}")
-        else:
-            found.append(char)
-        script = char in "^_" or (script and char.isspace())
-    return "".join(found) + "}" * sum(kinds)
-
 
 _COMMENT = re.compile(r"(\\.)|%[^\n]*", re.DOTALL)
 _FLOATS = r"(?:wide|side|sideways)?table\*?"
@@ -162,6 +86,73 @@ MAX_MACROS = 300
 MAX_BODY = 400  # characters of a macro
 MAX_EXPANSIONS = 20_000  # in one document
 Macros = dict[str, tuple[int, str]]
+
+
+def is_strong(text: str) -> bool:
+    return _STRONG.search(text) is not None
+
+
+@lru_cache(maxsize=20_000)
+def strip_tex(text: str) -> str:
+    """The text that TeX would print. A macro that is not known stays as ⟨name⟩, so that no number can hide it."""
+    if not set(text) & set("\\$^{"):
+        return text
+    text = text[:MAX_TEXT].replace("~", " ").replace("\\\\", " ")
+    text = _QUANTITY.sub(r"\1 \2", text)
+    text = _SCRIPTS.sub(lambda match: "^" if match[1] == "super" else "_", text)
+    text = _SILENT.sub(" ", _WRAPPERS.sub("", text))
+    text = _THIN.sub("\u2009", _NAMED.sub(lambda match: _SYMBOLS[match[1]], text))
+    if text.count("$") - text.count("\\$") != 1:  # a single one is a currency
+        text = re.sub(r"(?<!\\)\$", "", text)
+    text = _ESCAPED.sub(lambda match: "\ue000" if match[1] == "_" else match[1], text.replace("\\ ", " "))
+    # What is left for the library: accents, letters, symbols. Without it they stay, and are no numbers.
+    # It would drop the braces of scripts and groups, which are handled here.
+    if "\\" in text and find_spec("pylatexenc") is not None:
+        text = _MACRO.sub(_convert, text)
+    return _drop_braces(text).replace("\ue000", "_").strip()
+
+
+def _convert(match: re.Match[str]) -> str:
+    name = re.match(r"\\([A-Za-z]+|.)", match[0], re.DOTALL)
+    assert name is not None  # noqa: S101 (for the type checker)
+    if name[1] in "{}":
+        return " "
+    library, known = _load_library()
+    if name[1] not in known:
+        return f"⟨{name[1]}⟩{match[0][name.end() :]}"
+    try:
+        return str(library.latex_to_text(match[0]))
+    except Exception:  # noqa: BLE001 (whatever a library makes of text from outside, the cell is simply not read)
+        return f"⟨{name[1]}⟩"
+
+
+@cache
+def _load_library() -> tuple[Any, frozenset[str]]:
+    """What converts macros, and those that it knows."""
+    from pylatexenc.latex2text import LatexNodes2Text, get_default_latex_context_db  # noqa: PLC0415 (an extra)
+
+    known = frozenset(spec.macroname for spec in get_default_latex_context_db().iter_macro_specs())
+    return LatexNodes2Text(math_mode="text", strict_latex_spaces=False), known
+
+
+def _drop_braces(text: str) -> str:
+    """Groups print nothing of their own; those of scripts are kept, and a script without braces gets them."""
+    if not set(text) & {"{", "}", "^", "_"}:
+        return text
+    found: list[str] = []
+    kinds: list[bool] = []  # of the open groups: whether it is a script
+    script = False
+    for char in text:
+        if char == "{":
+            kinds.append(script)
+            found.append("{" if script else "")
+        elif char == "}":
+            found.append("}" if kinds and kinds.pop() else "")
+        else:
+            bare = script and char not in "^_" and not char.isspace()
+            found.append(f"{{{char}}}" if bare else char)
+        script = char in "^_" or (script and char.isspace())
+    return "".join(found) + "}" * sum(kinds)
 
 
 def read_latex(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
