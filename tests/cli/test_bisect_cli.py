@@ -72,7 +72,7 @@ def searched(monkeypatch):
         (("-l", "lightgbm", "--versions", "4.3"), "The '--versions' option must be A..B, such as 4.3..4.7."),
         (("-l", "nope", "--versions", "1", "2"), "Unknown library 'nope'."),
         (("-l", "lightgbm", "--versions", "1", "2", "--tolerance", "2"), "The '--tolerance' option must be a share"),
-        (("-l", "lightgbm", "--versions", "1", "2", "-f", "csv"), "must be markdown or json. Got 'csv'"),
+        (("-l", "lightgbm", "--versions", "1", "2", "-f", "csv"), "must be markdown, json or html. Got 'csv'"),
         (
             ("-l", "lightgbm", "--versions", "1", "2", "-d", "iris", "wine"),
             "'--dataset' option of bisect must be a single",
@@ -97,7 +97,7 @@ def searched(monkeypatch):
         (("-l", "lightgbm", "--versions", "1", "2", "--observer", "lnes"), "Unknown observer 'lnes'."),
         (
             ("-l", "lightgbm", "--versions", "1", "2", "-o", "a.csv"),
-            "The '--output' option must end in .md, .txt or .json",
+            "The '--output' option must end in .md, .txt, .json or .html",
         ),
     ],
 )
@@ -117,7 +117,9 @@ def test_a_dry_run_lists_the_versions_and_how_many_steps_they_take(boosters_eval
 def test_the_steps_are_shown_as_they_end_and_the_answer_comes_first(boosters_eval, place, searched):
     searched(found())
     done = boosters_eval(*VERSIONS, check=0)
-    assert done.stdout.splitlines()[:2] == [
+    assert done.stdout.splitlines()[:4] == [
+        "Bisection of lightgbm",
+        "",
         "rmse of lightgbm on diabetes changed from 0.45 to 0.46.",
         "4.5.0 was skipped: no | wheel.",
     ]
@@ -170,8 +172,12 @@ def test_the_answer_is_written_as_markdown_or_json(boosters_eval, place, searche
     assert json.loads(text)["schema_version"] == 10
     assert Bisection.model_validate_json(text) == found()
     markdown = boosters_eval(*VERSIONS, "-f", "markdown", check=0).stdout
-    assert markdown.startswith("rmse of lightgbm on diabetes changed from 0.45 to 0.46.\n")
+    assert markdown.startswith(
+        "# Bisection of lightgbm\n\n## Answer\n\nrmse of lightgbm on diabetes changed from 0.45 to 0.46.\n"
+    )
     assert r"no \| wheel" in markdown
+    boosters_eval(*VERSIONS, "-o", "answer.html", check=0)
+    assert "4.5.0 was skipped: no | wheel." in (place / "answer.html").read_text()
 
 
 def test_what_cannot_be_told_exits_with_1(boosters_eval, place, searched):

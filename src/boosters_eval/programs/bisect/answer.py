@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.core.files import FORMAT, Format
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
-from boosters_eval.core.text import count_of, join_words, terminal_width
+from boosters_eval.core.text import clean, count_of, join_words, terminal_width
 from boosters_eval.reports import numbers
+from boosters_eval.reports.document import Document, Notes, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.layout import Grid, Span, stack, wrapped
-from boosters_eval.reports.markdown import escape, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.sequential import Placement, Shift
 
 StepAnswer = Literal["changed", "unchanged", "undecided", "earlier", "later", "unusable"]
-COLUMNS = ("Step", "Candidate", "Between", "Value", "Seeds", "Answer")
+_COLUMNS = ("Step", "Candidate", "Between", "Value", "Seeds", "Answer")
 _WHOLE = (0.8, 1.25)  # shares of the whole difference that need no remark
 _FEW = 3  # names that are listed
 _WIDTHS = (4, 12, 24, 16, 5)  # of the columns of the table that grows, except the last
@@ -64,9 +64,10 @@ class NumberShift(Model):
         return cls(before=found.mean_b, after=found.mean_a, percent=found.percent, percent_low=low, percent_high=high)
 
 
-class Bisection(Findings, Model):
+class Bisection(ReportedFindings, Model):
     """The answer of a bisection."""
 
+    plain: ClassVar[bool] = True
     schema_version: Format = FORMAT
     answer: str
     state: Literal["found", "unchanged", "undecided"]
@@ -91,16 +92,32 @@ class Bisection(Findings, Model):
         """0 if it is known where the number changed, or that it did not; 1 if it cannot be told."""
         return int(ExitCode.REGRESSION if self.state == "undecided" else ExitCode.SUCCESS)
 
+    def document(self) -> Document:
+        """The answer, the versions that were skipped, and the steps."""
+        skipped = (f"{name} was skipped: {reason.rstrip('.')}." for name, reason in self.unusable.items())
+        rows = tuple(tuple(map(clean, make_row(number, step))) for number, step in enumerate(self.steps, 1))
+        tolerance = numbers.percent(self.tolerance, sign=False)
+        rule = f"Tolerance {tolerance}; the chance of a wrong version is at most {self.alpha:g}."
+        return Document(
+            clean(f"Bisection of {self.library}"),
+            tuple(map(clean, (self.answer, *skipped))),
+            sections=(
+                Section("steps", "", (PlainTable("Steps", _COLUMNS, rows, keys=2),), short="Steps"),
+                Section("notes", "Notes", (Notes((rule,)),)),
+            ),
+        )
+
+    def to_model(self) -> Self:
+        """Itself."""
+        return self
+
     def show(self, screen: Screen) -> None:
         """The answer, and the steps unless they are on the screen already."""
-        screen.say(self.answer)
-        if self.unusable:
-            screen.say(describe_skipped(self.unusable))
-        if not screen.is_terminal or screen.quiet or not sys.stderr.isatty():
-            screen.rows(COLUMNS, [make_row(number, step) for number, step in enumerate(self.steps, 1)], keys=2)
-
-    def render(self, form: str) -> str:
-        return self.model_dump_json(indent=2) + "\n" if form == "json" else render_markdown(self)
+        if screen.is_terminal and not screen.quiet and sys.stderr.isatty():
+            for sentence in self.document().answer:
+                screen.say(sentence)
+        else:
+            super().show(screen)
 
 
 def make_row(number: int, step: BisectionStep) -> tuple[str, ...]:
@@ -119,7 +136,7 @@ def make_row(number: int, step: BisectionStep) -> tuple[str, ...]:
 def render_step(number: int, step: BisectionStep) -> list[str]:
     """A step as it ends: below a heading, or as a record where a terminal has no room for the columns."""
     width = terminal_width(sys.stderr) if sys.stderr.isatty() else None
-    headings = _table_lines(COLUMNS, width) if number == 1 else []
+    headings = _table_lines(_COLUMNS, width) if number == 1 else []
     cells = make_row(number, step)
     return [*headings, *(_table_lines(cells, width) or _record_lines(cells, width))]
 
@@ -137,7 +154,7 @@ def _table_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
 
 def _record_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
     """The same row as other tables show theirs on a narrow terminal."""
-    grid = Grid(COLUMNS, (tuple(map(Span, cells)),), keys=2)
+    grid = Grid(_COLUMNS, (tuple(map(Span, cells)),), keys=2)
     return [line.plain for line in stack(grid, width or sum(_WIDTHS))]
 
 
@@ -238,19 +255,3 @@ def describe_undecided(subject: str, shift: Shift, tolerance: float, ends: tuple
 def describe_left_out(count: int) -> str:
     were = "time was" if count == 1 else "times were"
     return f"{count} {were} left out: other programs used the CPUs."
-
-
-def describe_skipped(unusable: Mapping[str, str]) -> str:
-    return " ".join(f"{name} was skipped: {reason.rstrip('.')}." for name, reason in unusable.items())
-
-
-def render_markdown(found: Bisection) -> str:
-    """The answer, the versions that were skipped, and the steps."""
-    lines = [escape(found.answer), ""]
-    lines += [escape(f"- {name} was skipped: {reason}") for name, reason in found.unusable.items()]
-    lines += [""] if found.unusable else []
-    rows = [[escape(cell) for cell in make_row(number, step)] for number, step in enumerate(found.steps, 1)]
-    lines += [markdown_table(COLUMNS, rows)]
-    tolerance = numbers.percent(found.tolerance, sign=False)
-    lines += [f"Tolerance {tolerance}; the chance of a wrong version is at most {found.alpha:g}.", ""]
-    return "\n".join(lines)

@@ -68,7 +68,7 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
     seeds until it is decided. Exit 0 if the version was found or nothing changed, 1 if it cannot be told.
     """
     program: ClassVar = "boosters_eval.programs.bisect.search:bisect"
-    formats: ClassVar = ("markdown", "json")
+    formats: ClassVar = ("markdown", "json", "html")
 
     library: str = parameter(
         short="-l",
@@ -167,14 +167,14 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
         panel=OUTPUT,
         door="options",
         written=True,
-        help="File for the answer: .md or .txt (both Markdown) or .json. Default: stdout.",
+        help="File for the answer: .md or .txt (both Markdown), .json or .html. Default: stdout.",
     )
     format: str | None = parameter(
         None,
         short="-f",
         panel=OUTPUT,
         door="options",
-        help="markdown (or md) or json. Default: by the ending of --output.",
+        help="markdown (or md), json or html. Default: by the ending of --output.",
     )
 
     def check(self) -> None:
