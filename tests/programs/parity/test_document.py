@@ -37,7 +37,10 @@ def rows_of(markdown, section):
 def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
     text = build_parity_report(given.story()).to_markdown()
     assert text.index("## Answer") < text.index("## Totals") < text.index("## Findings") < text.index("## Methods")
-    assert "\n8 of 25 predictions diverge from a reference, by pls4all.sklearn and other.\n" in text
+    assert "4 of 25 predictions diverge from the oracle: other.\n" in text
+    assert "4 of 25 predictions diverge from the canonical binding: pls4all.sklearn.\n" in text
+    assert "1 of 25 predictions could not be compared: the oracle is missing.\n" in text
+    assert "13 cells failed.\n" in text
     assert "system Linux 6.1, processor Test CPU, BLAS openblas 0.3.30, Python 3.12.1 |" in line(text, "| Host ")
     assert "2026-01-02 03:04 UTC" in line(text, "| Measured ")
     assert "2.5.4" in line(text, "| numpy ")
@@ -64,6 +67,16 @@ def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
     assert reasons["R.simpls"] == "Rscript is not installed"
     assert "It scales its columns to unit variance" in reasons["pls4all.sklearn"]
     assert reasons["other"] == "0.200 (relative_rmse), max abs 1.20, 31.0 % of rows off"
+
+
+def test_the_answer_says_whether_anything_diverges():
+    agreed, alone = given.parity_row(), given.parity_row("other", verdict="divergent")
+    assert build_parity_report([agreed]).document().answer == ("None of 1 prediction diverges from its reference.",)
+    assert build_parity_report([agreed, alone]).document().answer == (
+        "1 of 2 predictions diverges from the oracle: other.",
+    )
+    absent = given.failed_row("R.simpls", "not_available")
+    assert build_parity_report([absent]).document().answer == ("No cell has a result.",)
 
 
 def test_an_older_file_without_a_host_says_so_and_an_empty_one_too():

@@ -108,7 +108,6 @@ class BindingWorkload(Workload):
 
     @classmethod
     def address(cls, target: Target) -> dict[str, Any]:
-        """Where the backend's class is defined."""
         return address_of(BACKENDS[target.name], "backend")
 
     @classmethod
@@ -119,7 +118,6 @@ class BindingWorkload(Workload):
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Backend]:
-        """Import what the backend's sessions use."""
         for text in lane.preload:
             generator = load_address(json.loads(text))
             GENERATORS.register(generator.name, generator, replace=True)

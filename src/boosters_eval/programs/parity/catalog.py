@@ -62,8 +62,6 @@ class ListedBackend:
 
 @dataclass(frozen=True)
 class ParityListing(ListedFindings):
-    """Methods and backends."""
-
     methods: tuple[MethodSpec, ...]
     backends: tuple[ListedBackend, ...]
 
@@ -98,7 +96,6 @@ class ParityListing(ListedFindings):
 
 
 def list_available(request: ParityListRequest) -> ParityListing:
-    """List methods and backends, and what is available here."""
     register_files(request.registry)
     backends = []
     for name, backend in BACKENDS.items():

@@ -50,7 +50,7 @@ _ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\+00:00")
 
 
 def render_results(request: ParityRenderRequest) -> RenderedParity:
-    """Render results as Markdown, as a page of one file, or as JSON: the file's name tells."""
+    """The file's name says how: as Markdown, as a page of one file, or as JSON."""
     register_files(request.registry)
     with pause_collection():
         rows = merge(*map(read_rows, request.csv))
@@ -97,19 +97,21 @@ def lay_out_report(report: ParityReport) -> Document:
 
 def _answer(report: ParityReport) -> tuple[str, ...]:
     """Whether the predictions agree, and how many cells have none."""
-    ran = [cell for cell in report.cells if not cell.mark]
+    ran = [cell.row for cell in report.cells if not cell.mark]
     if not ran:
         return ("No cell has a result." if report.cells else "No results.",)
-    apart = [cell for cell in ran if ParityVerdict.DIVERGENT in (cell.row.verdict, cell.row.binding_verdict)]
-    lost = sum(cell.row.verdict is ParityVerdict.ORACLE_MISSING for cell in ran)
-    failed = sum(cell.failed for cell in report.cells)
-    names = join_words(dict.fromkeys(clean_message(cell.row.backend) for cell in apart), most=5)
-    said = f"{group_digits(len(apart))} of {count_of(len(ran), 'prediction')} diverge from a reference, by {names}."
-    return (
-        said if apart else f"No prediction of {group_digits(len(ran))} diverges from a reference.",
-        *([f"{count_of(lost, 'prediction')} could not be compared, because the oracle is missing."] if lost else []),
-        *([f"{count_of(failed, 'cell')} failed."] if failed else []),
-    )
+    said, of_all = [], f"of {count_of(len(ran), 'prediction')}"
+    for word, against in (("verdict", "the oracle"), ("binding_verdict", "the canonical binding")):
+        apart = [clean_message(row.backend) for row in ran if getattr(row, word) is ParityVerdict.DIVERGENT]
+        if apart:
+            verb = "diverges" if len(apart) == 1 else "diverge"
+            names = join_words(dict.fromkeys(apart), most=5)
+            said.append(f"{group_digits(len(apart))} {of_all} {verb} from {against}: {names}.")
+    if lost := sum(row.verdict is ParityVerdict.ORACLE_MISSING for row in ran):
+        said.append(f"{group_digits(lost)} {of_all} could not be compared: the oracle is missing.")
+    if failed := sum(cell.failed for cell in report.cells):
+        said.append(f"{count_of(failed, 'cell')} failed.")
+    return tuple(said) or (f"None {of_all} diverges from its reference.",)
 
 
 def _count_cells(report: ParityReport) -> tuple[Fact, ...]:

@@ -314,11 +314,9 @@ class ParityKind(RunKind):
 
     @cached_property
     def findings(self) -> Any:
-        """The rows, as `parity run` writes them."""
         return list(self._rows.values())
 
     def parameters(self, cells: Competing) -> dict[str, Any]:
-        """The method, the size of its data, and what counts as agreement."""
         spec = cells.spec
         if not isinstance(spec, BindingSpec):
             raise TypeError(f"{spec.name} is not a method.")
@@ -337,19 +335,14 @@ class ParityKind(RunKind):
         }
 
     def facts(self, cells: Competing) -> dict[str, Any]:
-        """The verdicts, and what they rest on."""
         rows = [self._rows[result.key] for result in cells.results if result.key in self._rows]  # one, or none
         told = {name: value for row in rows for name, value in row.model_dump(mode="json", include=_WORDS).items()}
         return {**cells.spec.model_dump(include={"data_digest"}), **told}
 
     def numbers(self, result: Outcome) -> dict[str, float | None]:
-        """Times, and distances from the oracle and the canonical binding."""
         times = _times(result) if isinstance(result, BindingOutcome) else {}
         row = self._rows.get(result.key)
-        return {
-            **{name: getattr(row, name, None) for name in _DISTANCES},
-            **{name: times.get(name) for name in _TIMES},
-        }
+        return {**{name: getattr(row, name, None) for name in _DISTANCES}, **{name: times.get(name) for name in _TIMES}}
 
     def files(self) -> dict[str, str]:
         """The page, the report as data, and the rows for `parity gate` and `parity render`."""

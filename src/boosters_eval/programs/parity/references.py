@@ -136,19 +136,15 @@ def open_store(request: ParityRequest | OraclesListRequest) -> ReferenceStore:
 
 
 def list_stored(request: OraclesListRequest) -> StoredOracles:
-    """List the stored references."""
     return StoredOracles(tuple(open_store(request).all()))
 
 
 def verify_stored(request: OraclesVerifyRequest) -> VerifiedOracles:
-    """Check every stored reference against its digest."""
     return VerifiedOracles(dict(open_store(request).verify()))
 
 
 @dataclass(frozen=True)
 class StoredOracles(ListedFindings):
-    """The references of a folder."""
-
     references: tuple[StoredReference, ...]
 
     def document(self) -> Document:

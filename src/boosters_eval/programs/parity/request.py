@@ -38,9 +38,7 @@ _REGISTRY = parameter(
     help="Python files that define further methods, backends and data generators.",
 )
 _ORACLES = parameter(
-    None,
-    kind=path("a folder", "FOLDER"),
-    help="The folder of the stored oracles. Default: in the home of the runs.",
+    None, kind=path("a folder", "FOLDER"), help="The folder of the stored oracles. Default: in the home of the runs."
 )
 _HOME = parameter(None, kind=path(), door="python", help="Where runs are kept.")
 _CSV = parameter(

@@ -44,7 +44,6 @@ _NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.
 
 
 def run_parity(request: ParityRequest) -> Findings:
-    """Run methods on backends, and write one row per cell."""
     register_files(request.registry)
     check_names(request)
     if request.out_csv is not None and request.out_csv.exists():
@@ -84,8 +83,8 @@ class ParityRun(ReportedFindings):
     @property
     def exit_code(self) -> int:
         """Whether they agree is the gate's question."""
-        fine = (BindingStatus.OK, BindingStatus.DEFERRED, BindingStatus.NOT_AVAILABLE, BindingStatus.NOT_IMPLEMENTED)
-        whole = self.rows and all(row.status in fine for row in self.rows)
+        fine = (BindingStatus.OK, BindingStatus.DEFERRED)
+        whole = self.rows and all(row.status in fine or row.status.absent for row in self.rows)
         return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
 
     def document(self) -> Document:
@@ -154,7 +153,6 @@ class PlannedParity(PlannedRun):
         return ExitCode.SUCCESS if self.known else super().exit_code
 
     def show(self, screen: Screen) -> None:
-        """One line per cell that would run, and per row that is known."""
         super().show(screen)
         for line in self.known:
             screen.say(f"  {line}")
