@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, stdtr, stdtrit
@@ -73,29 +73,6 @@ class StatisticsInputError(ConfigError):
     """Values or settings from which no statistic can be computed."""
 
 
-class FittedTest(Protocol):
-    """A test fitted to its sample: what a verdict needs from it."""
-
-    @property
-    def attainable(self) -> float:
-        """The smallest two-sided p-value that this sample size can give."""
-
-    def greater(self, shift: float) -> float:
-        """The p-value of "the true difference is at most `shift`"."""
-
-    def less(self, shift: float) -> float:
-        """The p-value of "the true difference is at least `shift`"."""
-
-    def interval(self, alpha: float) -> tuple[float, float] | None:
-        """The two-sided interval, or None where the sample cannot bound it."""
-
-    def detectable(self, alpha: float) -> float | None:
-        """The true difference that four out of five such runs would detect."""
-
-    def positive(self) -> float:
-        """The probability that the true difference is above zero."""
-
-
 @dataclass(frozen=True, slots=True)
 class Design:
     """How splits depend on each other, besides the rows that they share."""
@@ -113,23 +90,28 @@ class StudentT:
     error: float
     freedom: float
     spread_freedom: float | None = None  # of the error itself, where the test's freedom is limited
-    attainable: float = 0.0
+    attainable: float = 0.0  # the smallest two-sided p-value that this sample size can give
 
     def greater(self, shift: float) -> float:
+        """The p-value of "the true difference is at most `shift`"."""
         return max(float(stdtr(self.freedom, (shift - self.estimate) / self.error)), SMALLEST_P)
 
     def less(self, shift: float) -> float:
+        """The p-value of "the true difference is at least `shift`"."""
         return max(float(stdtr(self.freedom, (self.estimate - shift) / self.error)), SMALLEST_P)
 
     def interval(self, alpha: float) -> tuple[float, float]:
+        """The two-sided interval; other tests have None where the sample cannot bound it."""
         half = float(stdtrit(self.freedom, 1 - alpha / 2)) * self.error
         return self.estimate - half, self.estimate + half
 
     def detectable(self, alpha: float) -> float:
+        """The true difference that four out of five such runs would detect."""
         critical = float(stdtrit(self.freedom, 1 - alpha / 2))
         return detectable_errors(critical, self.spread_freedom or self.freedom) * self.error
 
     def positive(self) -> float:
+        """The probability that the true difference is above zero."""
         return float(stdtr(self.freedom, self.estimate / self.error))
 
 
@@ -149,7 +131,7 @@ class Constant:
     def interval(self, alpha: float) -> tuple[float, float] | None:
         return (self.value, self.value) if self.attainable <= alpha else None
 
-    def detectable(self, alpha: float) -> None:  # noqa: ARG002 (the protocol's signature)
+    def detectable(self, alpha: float) -> None:  # noqa: ARG002 (the signature of a test)
         return None
 
     def positive(self) -> float:
@@ -200,6 +182,9 @@ class SignedRank:
         return (1 - self.greater(0.0) + self.less(0.0)) / 2
 
 
+FittedTest = StudentT | Constant | SignedRank
+
+
 def paired(
     differences: FloatArray, *, overlap: float = 0.0, resolution: float = 0.0, design: Design | None = None
 ) -> StudentT:
@@ -219,7 +204,6 @@ def paired(
 
 
 def freedom(count: int, overlap: float, most: int = MOST_FREEDOM) -> int:
-    """The degrees of freedom of the test on so many splits."""
     return min(count - 1, most) if overlap else count - 1
 
 
@@ -283,7 +267,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def spread_is_zero(values: FloatArray, scale: float) -> bool:
-    """Whether values differ by no more than rounding."""
     return float(np.ptp(values)) <= max(SAME * scale, TINY)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from itertools import count as count_up
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -82,9 +83,12 @@ def rank(
         )
     if not complete:
         raise StatisticsInputError("A ranking needs a data set on which every library has a score, but there is none.")
-    signs = [-1.0 if _direction(higher_is_better, dataset) else 1.0 for dataset in complete]
+    higher = dict.fromkeys(complete, higher_is_better) if isinstance(higher_is_better, bool) else higher_is_better
+    signs = [-1.0 if higher[dataset] else 1.0 for dataset in complete]
     losses = table * np.array(signs)[:, None]
-    averages = np.mean([doubled_ranks(_rounded(row)) / 2 for row in losses], axis=0)
+    # Twelve digits, so that equal scores summed in a different order share a rank.
+    rounded = [np.array([float(f"{value:.12g}") for value in row]) for row in losses]
+    averages = np.mean([doubled_ranks(row) / 2 for row in rounded], axis=0)
     order = [libraries[i] for i in np.argsort(averages, kind="stable")]
     columns = {name: losses[:, libraries.index(name)] for name in order}
     pairs, note = _pairs(columns, alpha)
@@ -121,22 +125,17 @@ def _pairs(columns: Mapping[str, np.ndarray], alpha: float) -> tuple[dict[tuple[
     count = len(next(iter(relative.values())))
     smallest = min(1.0, sign_flip_floor(count) * len(names))
     if count < MIN_DATASETS or smallest > alpha:
+        needed = next(n for n in count_up(MIN_DATASETS) if sign_flip_floor(n) * len(names) <= alpha)
         return counted, (
             f"n too small: {count} data set(s) and {len(names)} comparison(s) cannot give a p-value below "
-            f"{smallest:.3g}, so the ranks are descriptive only; at least {_needed(len(names), alpha)} are needed."
+            f"{smallest:.3g}, so the ranks are descriptive only; at least {needed} are needed."
         )
-    p_values = [_two_sided(relative[pair]) for pair in names]
+    tests = [signed_rank(relative[pair]) for pair in names]
+    p_values = [min(1.0, 2 * min(test.greater(0.0), test.less(0.0))) for test in tests]
     return {
-        pair: RankedPair(counted[pair].wins, counted[pair].losses, counted[pair].ties, p_value, adjusted)
+        pair: replace(counted[pair], p_value=p_value, p_adjusted=adjusted)
         for pair, p_value, adjusted in zip(names, p_values, holm(p_values), strict=True)
     }, ""
-
-
-def _needed(comparisons: int, alpha: float) -> int:
-    count = MIN_DATASETS
-    while sign_flip_floor(count) * comparisons > alpha:
-        count += 1
-    return count
 
 
 def _groups(order: list[str], pairs: Mapping[tuple[str, str], RankedPair], alpha: float) -> tuple[tuple[str, ...], ...]:
@@ -158,20 +157,6 @@ def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     size = (np.abs(a) + np.abs(b)) / 2
     share = np.divide(a - b, size, out=np.zeros_like(size), where=size > 0)
     return np.where(np.abs(share) <= SAME, 0.0, share)
-
-
-def _two_sided(differences: np.ndarray) -> float:
-    test = signed_rank(differences)
-    return min(1.0, 2 * min(test.greater(0.0), test.less(0.0)))
-
-
-def _rounded(row: np.ndarray) -> np.ndarray:
-    """Twelve digits, so that equal scores summed in a different order share a rank."""
-    return np.array([float(f"{value:.12g}") for value in row])
-
-
-def _direction(higher_is_better: bool | Mapping[str, bool], dataset: str) -> bool:
-    return higher_is_better if isinstance(higher_is_better, bool) else higher_is_better[dataset]
 
 
 FEWEST = 3  # values that a ranking needs: two are in the same or the opposite order whatever they mean

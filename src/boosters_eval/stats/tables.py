@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,12 +63,9 @@ def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> SharedMeans:
     """Comparable means, from {side: {split: value}}."""
     splits = list(dict.fromkeys(split for row in scores.values() for split in row))
     common = [split for split in splits if all(split in row for row in scores.values())]
-    means = {name: _mean([row[split] for split in common]) for name, row in scores.items()} if common else {}
+    shared = {name: [row[split] for split in common] for name, row in scores.items()} if common else {}
+    means = {name: fmean(row) if all(abs(value) < HUGE for value in row) else math.nan for name, row in shared.items()}
     return SharedMeans(means, len(common), len(splits))
-
-
-def _mean(values: list[float]) -> float:
-    return math.fsum(values) / len(values) if all(abs(value) < HUGE for value in values) else math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,6 @@ class ComparisonTable:
 
     @property
     def leader(self) -> str | None:
-        """The first of the leaders."""
         return next(iter(self.leaders), None)
 
     @property
@@ -170,11 +167,7 @@ def compare_table(
     test of the table. Only Welch's test, the RFC's, still compares their difference.
     """
     criteria = Criteria(higher_is_better, test, alpha, rope)
-    sides = {
-        name: _TableSide(dict(side), _fault(name, side, metric, as_ratio=as_ratio))
-        for name, side in observations.items()
-        if side
-    }
+    sides = {name: _table_side(name, side, metric, as_ratio=as_ratio) for name, side in observations.items() if side}
     names = list(combinations(sides, 2))
     pending = [_prepare_pair(sides[a], sides[b], criteria, as_ratio=as_ratio) for a, b in names]
     values: dict[str, dict[Hashable, float]] = {
@@ -204,10 +197,7 @@ def compare_sides(
     as_ratio: bool = False,
 ) -> Comparison:
     """The one comparison of a table of two sides, without the rest of the table; neither side is empty."""
-    first, second = (
-        _TableSide(dict(side), _fault(name, side, metric, as_ratio=as_ratio))
-        for name, side in zip("ab", (a, b), strict=True)
-    )
+    first, second = _table_side("a", a, metric, as_ratio=as_ratio), _table_side("b", b, metric, as_ratio=as_ratio)
     return conclude([_prepare_pair(first, second, criteria, as_ratio=as_ratio)])[0]
 
 
@@ -254,7 +244,11 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
     both = in_order({repeat: a[repeat] for repeat in a if repeat in b})
     reason = first.fault or second.fault or _mismatch(a, b, both)
     common = [repeat for repeat in both if a[repeat].machine == b[repeat].machine]
-    apart = _apart(len(both) - len(common), len(both))
+    others = len(both) - len(common)
+    are = "was" if others == 1 else "were"
+    apart = f"{others} of {len(both)} pairs {are} measured on two machines and not compared." if others else ""
+    if both and not common:
+        apart = "All pairs were measured on two machines, so none is compared."
     if not reason and test == "welch" and len({one.machine for one in (*a.values(), *b.values())}) > 1:
         reason = "Welch's test pairs nothing, so values that were measured on several machines are not compared."
     if not reason and not common and test != "welch":
@@ -296,25 +290,17 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
     return pending.noted(*notes)
 
 
-def _apart(apart: int, pairs: int) -> str:
-    """That two values of one split were measured on two machines, if any were."""
-    if not apart:
-        return ""
-    if apart == pairs:
-        return "All pairs were measured on two machines, so none is compared."
-    return f"{apart} of {pairs} pairs {'was' if apart == 1 else 'were'} measured on two machines and not compared."
-
-
-def _fault(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> str:
-    """A sentence on why a side cannot be compared with any other; empty if it can."""
+def _table_side(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> _TableSide:
+    infinite = next((repeat for repeat, one in side.items() if not abs(one.value) < HUGE), None)
+    negative = next((repeat for repeat, one in side.items() if as_ratio and one.value <= 0), None)
+    fault = ""
     if _is_repeated(side):
-        return f"{name} has more than one result for the same seed and fold."
-    for repeat, one in side.items():
-        if not abs(one.value) < HUGE:
-            return f"{metric} of {name} is not a finite number for {repeat}."
-        if as_ratio and one.value <= 0:
-            return f"{metric} of {name} is not positive for {repeat}."
-    return ""
+        fault = f"{name} has more than one result for the same seed and fold."
+    elif infinite is not None:
+        fault = f"{metric} of {name} is not a finite number for {infinite}."
+    elif negative is not None:
+        fault = f"{metric} of {name} is not positive for {negative}."
+    return _TableSide(dict(side), fault)
 
 
 def _is_repeated(side: Mapping[Repeat, Observation]) -> bool:
@@ -339,7 +325,6 @@ def _values(side: Mapping[Repeat, Observation], repeats: Iterable[Repeat]) -> li
 
 
 def _averaged(side: Mapping[Repeat, Observation], groups: Iterable[Sequence[Repeat]]) -> list[float]:
-    """One value per group: the mean of its observations."""
     return [side[group[0]].value if len(group) == 1 else float(np.mean(_values(side, group))) for group in groups]
 
 
