@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from scipy.special import stdtrit
@@ -90,18 +91,16 @@ class SequentialRule:
         if any(pair.alpha != self.level for pair in pairs):
             raise StatisticsInputError(f"Each look must be judged with alpha={self.level}, the rule's level.")
         open_pairs = [pair for pair in pairs if pair.verdict == "inconclusive" and pair.n > 0]
+        stop = partial(Decision, stop=True, undecided=len(open_pairs))
         if not open_pairs:
             refused = sum(pair.n == 0 for pair in pairs)
-            text = f"; {refused} cannot be compared" if refused else ""
-            return Decision(stop=True, undecided=0, reason=f"every pair has a verdict{text}")
+            return stop(reason="every pair has a verdict" + (f"; {refused} cannot be compared" if refused else ""))
         if look + 1 >= len(self.schedule):
-            return Decision(stop=True, undecided=len(open_pairs), reason="no more are allowed")
-        if not budget_left:
-            return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
+            return stop(reason="no more are allowed")
         following = self.schedule[look + 1]
-        within = following if affordable is None else affordable(following)
-        if not within:
-            return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
+        within = affordable(following) if affordable is not None and budget_left else following
+        if not budget_left or not within:
+            return stop(reason="the time budget is used up")
         few = "" if within == following else ", for which the time budget is enough"
         are = "is" if len(open_pairs) == 1 else "are"
         pairs_ = f"{len(open_pairs)} of {count_of(len(pairs), 'pair')} {are} inconclusive"

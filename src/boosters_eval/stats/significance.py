@@ -79,14 +79,18 @@ class Comparison:
     def flipped(self) -> Comparison:
         """The same comparison from b's point of view."""
         ratio = None if self.ratio is None else 1 / self.ratio
+        interval = self.interval
+        if interval is not None:
+            low, high = interval
+            interval = (0.0 - high, 0.0 - low) if ratio is None else (1 / high, 1 / low)
         return replace(
             self,
             verdict=_OPPOSITE.get(self.verdict, self.verdict),
             mean_a=self.mean_b,
             mean_b=self.mean_a,
             difference=None if self.difference is None else 0.0 - self.difference,
-            percent=_percent(self.mean_b, self.mean_a, ratio),
-            interval=_mirror(self.interval, ratio=ratio is not None),
+            percent=_percent(self.mean_b, self.mean_a) if ratio is None else 100 * (ratio - 1),
+            interval=interval,
             ratio=ratio,
             prob_better=None if self.prob_better is None else 1 - self.prob_better,
         )
@@ -182,9 +186,7 @@ def prepare(
         )
     if resolution is not None and not 0 <= resolution < math.inf:
         raise StatisticsInputError(f"The 'resolution' parameter must be 0 or more. Got {resolution} instead.")
-    left, right = _values("a", a), _values("b", b)
-    if criteria.test != "welch":
-        _check_pairs(left, right)
+    left, right = _values(a, b, paired=criteria.test != "welch")
     blank = _blank(left, right, criteria)
     known = _without_test(blank, left, right, criteria, resolution=resolution, identical=identical)
     if known:
@@ -200,8 +202,7 @@ def prepare_times(
     a: Sequence[float] | FloatArray, b: Sequence[float] | FloatArray, criteria: Criteria
 ) -> PendingComparison:
     """Everything up to the correction for the table, on the log ratio."""
-    left, right = _values("a", a), _values("b", b)
-    _check_pairs(left, right)
+    left, right = _values(a, b, paired=True)
     least = min(left.min(), right.min())
     if least <= 0:
         raise StatisticsInputError(
@@ -252,7 +253,6 @@ def _verdict(pending: PendingComparison, fitted: FittedTest, tests: int) -> Comp
 
 
 def _read(interval: tuple[float, float] | None, margin: float, *, higher_is_better: bool) -> Verdict:
-    """The verdict that an interval stands for."""
     if interval is None:
         return "inconclusive"
     low, high = interval
@@ -268,16 +268,13 @@ def _reservation(verdict: Verdict, fitted: FittedTest, n: int, *, rejected: bool
     if verdict == "equivalent" and rejected:
         return "The difference is significant but inside the region of practical equivalence."
     if verdict == "inconclusive" and fitted.attainable > level:
-        return f"n too small: the smallest p-value of {_evidence(fitted, n)} is {fitted.attainable:.3g}."
+        # Wilcoxon's test learns nothing from a difference of zero.
+        kept = int(np.count_nonzero(fitted.differences)) if isinstance(fitted, inference.SignedRank) else n
+        evidence = f"{n} splits" if kept == n else f"{kept} differences that are not zero"
+        return f"n too small: the smallest p-value of {evidence} is {fitted.attainable:.3g}."
     if verdict == "inconclusive" and rejected:
         return "The p-value leaves out differences of zero; the interval, which decides, does not."
     return ""
-
-
-def _evidence(fitted: FittedTest, n: int) -> str:
-    """What the smallest p-value is based on: Wilcoxon's test learns nothing from a difference of zero."""
-    kept = int(np.count_nonzero(fitted.differences)) if isinstance(fitted, inference.SignedRank) else n
-    return f"{n} splits" if kept == n else f"{kept} differences that are not zero"
 
 
 def _joined(*sentences: str) -> str:
@@ -303,7 +300,7 @@ def _blank(a: FloatArray, b: FloatArray, criteria: Criteria) -> Comparison:
         mean_a=mean_a,
         mean_b=mean_b,
         difference=mean_a - mean_b,
-        percent=_percent(mean_a, mean_b, None),
+        percent=_percent(mean_a, mean_b),
     )
 
 
@@ -358,42 +355,33 @@ def _fit(
     return inference.paired(differences, overlap=overlap, resolution=resolution, design=design)
 
 
-def _values(name: str, values: Sequence[float] | FloatArray) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():
-        raise StatisticsInputError(
-            f"The '{name}' parameter of a comparison must hold finite numbers. Got {values!r} instead."
-        )
-    return array
-
-
-def _check_pairs(a: FloatArray, b: FloatArray) -> None:
-    if len(a) != len(b):
+def _values(
+    a: Sequence[float] | FloatArray, b: Sequence[float] | FloatArray, *, paired: bool
+) -> tuple[FloatArray, FloatArray]:
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    for name, array, given in (("a", left, a), ("b", right, b)):
+        if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():
+            raise StatisticsInputError(
+                f"The '{name}' parameter of a comparison must hold finite numbers. Got {given!r} instead."
+            )
+    if paired and len(left) != len(right):
         raise StatisticsInputError(
             "The 'a' and 'b' parameters of a paired comparison must have the same length. "
-            f"Got {len(a)} and {len(b)} values instead."
+            f"Got {len(left)} and {len(right)} values instead."
         )
+    return left, right
 
 
 def _scale(a: FloatArray, b: FloatArray) -> float:
     return float(max(np.abs(a).max(), np.abs(b).max()))
 
 
-def _percent(mean_a: float | None, mean_b: float | None, ratio: float | None) -> float | None:
-    if ratio is not None:
-        return 100 * (ratio - 1)
-    if mean_a is None or not mean_b:
-        return None
-    return 100 * (mean_a - mean_b) / abs(mean_b)
+def _percent(mean_a: float | None, mean_b: float | None) -> float | None:
+    return None if mean_a is None or not mean_b else 100 * (mean_a - mean_b) / abs(mean_b)
 
 
-def _mirror(interval: tuple[float, float] | None, *, ratio: bool) -> tuple[float, float] | None:
-    if interval is None:
-        return None
-    low, high = interval
-    return (1 / high, 1 / low) if ratio else (0.0 - high, 0.0 - low)
-
-
+# Thousands of verdicts at once: the same arithmetic over the rows of two matrices. An answer is given only where no rounding
+# can matter; whatever is near an edge is left to the comparison of one pair, so that both ways never disagree.
 _EDGE = 1e-9  # relative; sums of different order differ by far less
 _LEAST = 1e-100  # below it, squares lose their digits
 
@@ -461,7 +449,6 @@ def _read_rows(
     degrees: int,
     resolution: float,
 ) -> list[Verdict | None]:
-    """The verdict that the interval of each row stands for."""
     if differences.shape[1] < 2:
         return [None] * len(differences)
     with np.errstate(invalid="ignore", over="ignore"):
