@@ -76,17 +76,14 @@ class SampledColumn:
 
     @cached_property
     def known(self) -> NDArray[np.float64]:
-        """The values that are not missing."""
         return self.numbers[~np.isnan(self.numbers)]
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How often each distinct value occurs."""
         return np.unique(self.known, return_counts=True)[1]
 
     @property
     def missing(self) -> float:
-        """The share of missing values."""
         return 1 - len(self.known) / len(self.numbers)
 
     @property
@@ -102,19 +99,16 @@ class SampledColumn:
 
     @cached_property
     def integers(self) -> bool:
-        """Whether it holds whole numbers, and no texts."""
         return not self.categorical and len(self.known) > 0 and bool((self.known == np.floor(self.known)).all())
 
 
 def missing_note(column: SampledColumn) -> str:
-    """That hardly anything is known."""
     if not len(column.known) and _is_missing(column.whole()).all():
         return "has no value at all"
     return f"is missing in {column.missing:.1%} of the rows" if column.missing >= ALMOST_MISSING else ""
 
 
 def constant_note(column: SampledColumn) -> str:
-    """That there is but one value."""
     if len(column.counts) != 1 or column.missing:
         return ""
     whole = column.whole()
@@ -123,7 +117,6 @@ def constant_note(column: SampledColumn) -> str:
 
 
 def almost_constant_note(column: SampledColumn) -> str:
-    """That nearly all rows have one value."""
     if (
         len(column.numbers) < MANY_ROWS
         or column.largest < ALMOST_CONSTANT
@@ -134,7 +127,6 @@ def almost_constant_note(column: SampledColumn) -> str:
 
 
 def id_note(column: SampledColumn) -> str:
-    """That it tells rows apart instead of describing them."""
     rows, distinct = len(column.known), len(column.counts)
     if rows < LEAST_ROWS or not (column.texts is not None or column.integers):
         return ""
@@ -187,7 +179,6 @@ def grows(column: SampledColumn) -> bool:
 
 
 def _dense(known: NDArray[Any]) -> str:
-    """That distinct whole numbers fill a range, if they do."""
     low, high = float(known.min()), float(known.max())
     if high - low + 1 > DENSE * len(known) or np.bincount((known - known.min()).astype(np.int64)).max() > 1:
         return ""
@@ -195,14 +186,12 @@ def _dense(known: NDArray[Any]) -> str:
 
 
 def number_note(column: SampledColumn) -> str:
-    """That a column of text holds numbers."""
     if column.texts is None or column.declared:
         return ""
     return numbers_as_text([str(text) for text in column.texts[:_TEXTS_LOOKED_AT]])
 
 
 def numbers_as_text(texts: Sequence[str]) -> str:
-    """That distinct texts are numbers as people write them."""
     hits = [text for text in texts if _NUMBER.fullmatch(text.strip())]
     odd = [text for text in hits if not _PLAIN.fullmatch(text.strip())]
     if len(hits) < ALIKE * len(texts) or not hits or (not odd and len(texts) <= FEW_NUMBERS):
@@ -211,7 +200,6 @@ def numbers_as_text(texts: Sequence[str]) -> str:
 
 
 def date_note(column: SampledColumn) -> str:
-    """That values are days or times."""
     if column.texts is not None and not column.declared:
         looked = [str(text).strip() for text in column.texts[:_TEXTS_LOOKED_AT]]
         hits = sum(map(is_date_text, looked))
@@ -234,7 +222,6 @@ def in_order(values: NDArray[np.float64]) -> bool:
 
 
 def times_of(column: SampledColumn) -> NDArray[np.float64]:
-    """The times that its texts mean, as numbers."""
     import pandas as pd  # noqa: PLC0415 (texts come from frames, so pandas is loaded)
 
     found = parse_dates(pd.Series(column.texts, dtype=object))
@@ -247,7 +234,6 @@ def times_of(column: SampledColumn) -> NDArray[np.float64]:
 
 
 def is_named_time(name: str) -> bool:
-    """Whether a name promises a time."""
     return _NAMED_TIME.fullmatch(name) is not None
 
 
@@ -273,8 +259,6 @@ _STREAM = 5  # keeps this use of the stream apart from its others
 
 @dataclass(frozen=True)
 class Subject:
-    """A table to be audited."""
-
     name: str
     task: Task
     target: str
@@ -317,8 +301,6 @@ class Subject:
 
 
 def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers | None], tuple[SampledColumn, ...]]:
-    """The columns of arrays."""
-
     def column(position: int, rows: RowNumbers | None) -> SampledColumn:
         values = np.asarray(table.x[:, position])
         texts = (table.category_names or {}).get(names[position])

@@ -52,7 +52,6 @@ class AuditTarget:
 
     @property
     def measure(self) -> str:
-        """What `alone` gives."""
         return "AUC" if self.classes else "R² of the ranks"
 
     def counted(self, bins: _Codes, size: int) -> tuple[_Floats, _Floats]:
@@ -199,7 +198,6 @@ REPEATED = 0.5  # the share of one value of a target that is a quantity
 
 
 def leaks(columns: Sequence[SampledColumn], target: AuditTarget) -> Iterator[tuple[str, float]]:
-    """Columns that alone predict the target, with the score."""
     bound = LEAK_AUC if target.classes else LEAK_R2
     for column in columns if target.usable else ():
         score = alone(column.numbers, target, bound, categorical=column.categorical)

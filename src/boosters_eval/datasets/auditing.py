@@ -77,7 +77,6 @@ def audit_frame(
 
 
 def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
-    """Audit arrays: bundled and generated data, and what loaders return."""
     width = table.x.shape[1]
     names = table.feature_names or tuple(f"column {position}" for position in range(width))
     y = np.asarray(table.y, dtype=np.float64)
@@ -139,7 +138,6 @@ def _with_role(column: AuditedColumn, notes: Notes) -> AuditedColumn:
 
 
 def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None) -> Notes:
-    """What is to be said of each column."""
     found: Notes = {}
 
     def tell(kind: str, name: str, note: str, option: str = "") -> None:
@@ -194,7 +192,6 @@ def _looks(column: SampledColumn) -> dict[str, tuple[str, str]]:
 
 
 def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | None:
-    """The values of a time; None if it is none."""
     if column.texts is not None:
         if not columns_alone.date_note(column):
             return None

@@ -42,7 +42,6 @@ def offer(column: str, *settings: str) -> str:
 
 
 def join_first(names: list[str]) -> str:
-    """The first names of a list."""
     shown = ", ".join(names[:8])
     return shown + (", ..." if len(names) > 8 else "")
 

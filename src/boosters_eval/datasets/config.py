@@ -66,7 +66,6 @@ class AuditFinding(Model):
         return self.kind in SEVERE
 
     def __str__(self) -> str:
-        """The sentence, with the option in brackets."""
         return f"{self.kind}: {self.text}" + (f" [{self.option}]" if self.option else "")
 
 
@@ -112,7 +111,6 @@ class DataAudit(Model):
 
     @property
     def headline(self) -> str:
-        """The data set in one line."""
         why = f" ({self.reason})" if self.reason else ""
         classes = f", {self.n_classes} classes" if self.n_classes else ""
         roles = ", ".join(f"{len(names)} {role}" for role, names in self.by_role().items() if role != "target")
@@ -124,7 +122,6 @@ class DataAudit(Model):
         return f"{self.dataset}: {self.task.value}{why}, {self.rows} rows{classes}, {columns} ({roles}){looked}{read}"
 
     def __str__(self) -> str:
-        """The headline, and a line for each finding."""
         return "\n".join([self.headline, *(f"  {finding}" for finding in self.findings)])
 
     def __repr__(self) -> str:

@@ -62,7 +62,6 @@ class Archive:
     sha256: str
 
     def path(self, root: Path | None = None) -> Path:
-        """Where it is kept once it has been fetched."""
         return (root or cache_root()) / "downloads" / self.sha256[:16] / self.filename
 
 

@@ -46,12 +46,10 @@ class Sidecar(DataSettings):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that are in the file."""
         return {name: getattr(self, name) for name in DataSettings.model_fields if name in self.model_fields_set}
 
 
 def sidecar_path(file: Path) -> Path:
-    """Where the sidecar of a data file is."""
     return file.with_name(f"{file.name}.yaml")
 
 
@@ -189,7 +187,6 @@ def sidecar_text(source: str, target: str, found: Examined, settings: DataSettin
 def declare_file(
     path: str, target: str | None, task: Task | None, settings: DataSettings | None, split: str | None
 ) -> DatasetConfig:
-    """A file as a data set: read as its sidecar says, unless something else was given."""
     file = Path(path)
     try:
         sidecar = read_sidecar(file)

@@ -227,7 +227,6 @@ def _read_arff(source: str, text: str) -> pd.DataFrame:
 
 
 def _attributes(source: str, header: str) -> list[tuple[str, str | list[str]]]:
-    """The names of the columns with their types; of a nominal one, its values."""
     out: list[tuple[str, str | list[str]]] = []
     for number, line in enumerate(header.splitlines(), 1):
         text = line.strip()

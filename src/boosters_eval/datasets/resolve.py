@@ -93,7 +93,6 @@ class GivenFrame:
     name: str
 
     def config(self, task: Task | None, settings: DataSettings | None, split: str | None = None) -> DatasetConfig:
-        """The data set that it is."""
         from boosters_eval.datasets.files import config_from_frame  # noqa: PLC0415 (loads pandas)
 
         return config_from_frame(self.frame, self.target, name=self.name, task=task, settings=settings, split=split)
@@ -123,7 +122,6 @@ def given_datasets(value: Any, target: str | None = None) -> list[Any]:
 
 
 def _items(value: Any) -> Iterator[tuple[str | None, Any]]:
-    """Each thing that was given, with its name if it has one here."""
     single = isinstance(value, (str, DatasetConfig)) or _is_frame(value) or _is_pair(value) or hasattr(value, "shape")
     if isinstance(value, Mapping):
         pairs = [*value.items()]

@@ -113,7 +113,6 @@ def open_stored(path: Path) -> Table:
 
 
 def _declared(config: DatasetConfig) -> str:
-    """Everything in the declaration that the stored table depends on."""
     fields = [*_DECLARED, *(["split_by"] if config.split_by else [])]
     return json.dumps([SCHEMA_VERSION, *(getattr(config, field) for field in fields)], default=lambda task: task.value)
 
@@ -208,7 +207,6 @@ def _describe(task: Task, table: Table) -> _Meta:
 
 
 def _read_meta(path: Path) -> _Meta | None:
-    """The description of a table that is whole, or None."""
     try:
         text = read_text(path / _META)
         refuse_wide(text, _META)
@@ -297,8 +295,6 @@ _FILE = "audit.json"
 
 
 class _KeptAudit(Model):
-    """The file with an audit."""
-
     schema_version: Literal[1] = 1
     kind: Literal["boosters-eval audit"] = "boosters-eval audit"
     revision: int

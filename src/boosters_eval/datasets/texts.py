@@ -18,29 +18,9 @@ if TYPE_CHECKING:
 PARTS = {"year": "year", "month": "month", "day": "day", "weekday": "day_of_week", "hour": "hour"}
 LOOKED_AT = 500  # distinct texts from which the format is detected
 _DATES = (
-    "%Y-%m-%d",
-    "%Y/%m/%d",
-    "%Y.%m.%d",
-    "%d.%m.%Y",
-    "%m/%d/%Y",
-    "%d/%m/%Y",
-    "%m-%d-%Y",
-    "%d-%m-%Y",
-    "%m/%d/%y",
-    "%d/%m/%y",
-    "%d.%m.%y",
-    "%d %b %Y",
-    "%d-%b-%Y",
-    "%b %d, %Y",
-    "%d %B %Y",
-    "%B %d, %Y",
-    "%b %d %Y",
-    "%B %d %Y",
-    "%d-%b-%y",
-    "%d %b %y",
-    "%d%b%Y",
-    "%A, %B %d, %Y",
-    "%a, %d %b %Y",
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y"),
+    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
+    *("%b %d %Y", "%B %d %Y", "%d-%b-%y", "%d %b %y", "%d%b%Y", "%A, %B %d, %Y", "%a, %d %b %Y"),
 )
 _MONTHS = ("%Y-%m", "%m/%Y", "%b %Y", "%B %Y", "%b-%Y")  # without a day: dates only when asked for, by their first day
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M %p", " %I:%M:%S %p")
@@ -152,15 +132,7 @@ def date_parts(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
 
 
 # The marks of decimals and of thousands, the likeliest first: of two that fit equally well the first is taken.
-NOTATIONS: tuple[tuple[str, str | None], ...] = (
-    (".", None),
-    (".", ","),
-    (",", None),
-    (",", "."),
-    (".", " "),
-    (",", " "),
-    (".", "'"),
-)
+NOTATIONS = ((".", None), (".", ","), (",", None), (",", "."), (".", " "), (",", " "), (".", "'"))
 _NUMERALS_LOOKED_AT = 2000  # distinct texts by which the notation is chosen
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _SPACES = "\u00a0\u202f\u2009"  # not to be broken, narrow, thin: all separate thousands somewhere

@@ -5,10 +5,7 @@ from boosters_eval.metrics.catalog import (
     PRIMARY,
     RESOURCES,
     SECONDARY,
-    Direction,
-    MetricInfo,
     MetricWarning,
-    Param,
 )
 from boosters_eval.metrics.metric import (
     METRIC_DIRECTION,
@@ -35,11 +32,8 @@ __all__ = [
     "PRIMARY",
     "RESOURCES",
     "SECONDARY",
-    "Direction",
     "Metric",
-    "MetricInfo",
     "MetricWarning",
-    "Param",
     "canonical",
     "compute_metrics",
     "declare_metric",

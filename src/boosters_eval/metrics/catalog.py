@@ -37,8 +37,6 @@ class Param:
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """The declaration of one metric."""
-
     name: str
     summary: str
     higher_is_better: bool
@@ -270,6 +268,5 @@ def as_task(task: Task | str) -> Task:
 
 
 def resolve(name: str) -> MetricInfo | None:
-    """The declaration behind a name or an alias."""
     info = METRICS.get(name)
     return info or next((each for each in METRICS.values() if name in each.aliases), None)

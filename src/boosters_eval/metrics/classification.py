@@ -71,7 +71,6 @@ def _cells(truth: Flags, decision: Flags, weights: Floats | None) -> tuple[float
 
 
 def logloss(rows: Rows) -> float:
-    """Mean of -log of the probability given to the class."""
     p, y = probabilities(rows), targets(rows)
 
     def term(block: slice) -> Floats:
@@ -159,7 +158,6 @@ class ReliabilityBin:
 
 
 def brier(rows: Rows) -> float:
-    """Mean squared error of the probability."""
     p, y = probabilities(rows), targets(rows)
 
     def term(block: slice) -> Floats:
@@ -229,7 +227,6 @@ def _gap(rates: Floats, mode: str) -> float:
 
 
 def demographic_parity(rows: Rows, threshold: float, mode: str) -> float:
-    """How far the groups' selection rates are apart."""
     targets(rows)  # only checked: parity does not depend on the labels
     return _gap(_rates(rows, decide(scores(rows), threshold)), mode)
 
@@ -258,7 +255,6 @@ def _classes(rows: Rows) -> NDArray[np.intp]:
 
 
 def mlogloss(rows: Rows) -> float:
-    """Mean of -log of the probability given to the class."""
     y, p = _classes(rows), rows.predictions
     ones = np.ones(p.shape[1], dtype=np.float32 if p.dtype == np.float32 else np.float64)
     index = np.arange(min(rows.n, BLOCK))
@@ -315,7 +311,6 @@ def top_k_accuracy(rows: Rows, k: int) -> float:
 
 
 def macro_f1(rows: Rows) -> float:
-    """F1 of each class, averaged over those that are a label or a prediction."""
     y, p = _classes(rows), rows.predictions
     rows.require("predictions", np.isfinite, "finite")
     size = p.shape[1]

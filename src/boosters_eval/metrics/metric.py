@@ -93,7 +93,6 @@ class Metric:
     def compute(
         self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
     ) -> float:
-        """The score of all outputs together."""
         values = self.per_output(predictions, labels, weights, groups=groups, sensitive=sensitive)
         return math.fsum(value / len(values) for value in values)  # the sum alone might overflow
 

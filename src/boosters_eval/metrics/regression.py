@@ -103,7 +103,6 @@ def r2(rows: Rows) -> list[float]:
 
 
 def rmsle(rows: Rows) -> list[float]:
-    """Root mean squared error on the logarithmic scale, of each output."""
     outputs = _outputs(rows)
     for argument in ("predictions", "labels"):
         rows.require(argument, lambda v: v > -1, "greater than -1")

@@ -35,8 +35,6 @@ _MANY_SPLITS = 1000  # beyond these, further splits add nothing: the rows that t
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after a look."""
-
     stop: bool
     undecided: int  # pairs that further seeds could decide
     reason: str
@@ -55,7 +53,6 @@ class SequentialRule:
     rope: float = DEFAULT_ROPE
 
     def __post_init__(self) -> None:
-        """Refuse a rule that could never decide anything."""
         if self.max_seeds < 2:
             raise StatisticsInputError(f"The 'max_seeds' parameter must be at least 2. Got {self.max_seeds} instead.")
 
@@ -71,7 +68,6 @@ class SequentialRule:
 
     @property
     def level(self) -> float:
-        """The alpha of each look."""
         return self.alpha / len(self.schedule)
 
     def decide(
@@ -204,7 +200,6 @@ class Shift:
 
     @property
     def size(self) -> float:
-        """The estimate in the test's unit."""
         found = self.comparison
         if found is None or found.difference is None:
             return 0.0

@@ -61,7 +61,6 @@ class Comparison:
 
     @property
     def percent_interval(self) -> tuple[float, float] | None:
-        """The interval in percent of b."""
         if self.interval is None or not self.mean_b:
             return None
         low, high = self.interval
@@ -71,7 +70,6 @@ class Comparison:
 
     @property
     def min_detectable_percent(self) -> float | None:
-        """The smallest detectable difference in percent of b."""
         if self.min_detectable is None or not self.mean_b:
             return None
         return 100 * self.min_detectable / (1.0 if self.ratio is not None else abs(self.mean_b))
@@ -98,8 +96,6 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """The criteria by which a table is judged."""
-
     higher_is_better: bool
     test: TestName = "corrected"
     alpha: float = DEFAULT_ALPHA
@@ -115,7 +111,6 @@ class Criteria:
             raise StatisticsInputError(f"The 'rope' parameter must be 0 or more. Got {self.rope} instead.")
 
     def refusal(self, note: str) -> PendingComparison:
-        """A comparison that cannot be made, with the reason."""
         return PendingComparison(Comparison("inconclusive", self.test, 0, self.alpha, self.rope, note=note), self)
 
 
@@ -380,8 +375,8 @@ def _percent(mean_a: float | None, mean_b: float | None) -> float | None:
     return None if mean_a is None or not mean_b else 100 * (mean_a - mean_b) / abs(mean_b)
 
 
-# Thousands of verdicts at once: the same arithmetic over the rows of two matrices. An answer is given only where no rounding
-# can matter; whatever is near an edge is left to the comparison of one pair, so that both ways never disagree.
+# Thousands of verdicts at once: the same arithmetic over the rows of two matrices. An answer is given only where
+# rounding cannot matter; what is near an edge is left to the comparison of one pair, so that both never disagree.
 _EDGE = 1e-9  # relative; sums of different order differ by far less
 _LEAST = 1e-100  # below it, squares lose their digits
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SideSummary:
-    """The values of one side over its repeats."""
-
     mean: float  # NaN when a value is not finite
     std: float | None  # ddof 1; None for a single value
     n: int
@@ -60,7 +58,6 @@ class SharedMeans:
 
 
 def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> SharedMeans:
-    """Comparable means, from {side: {split: value}}."""
     splits = list(dict.fromkeys(split for row in scores.values() for split in row))
     common = [split for split in splits if all(split in row for row in scores.values())]
     shared = {name: [row[split] for split in common] for name, row in scores.items()} if common else {}
@@ -70,8 +67,6 @@ def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> SharedMeans:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonTable:
-    """All sides against each other in one metric."""
-
     metric: str
     higher_is_better: bool
     test: TestName
@@ -82,7 +77,6 @@ class ComparisonTable:
     one_machine: bool = True  # or no machine matters
 
     def get(self, a: str, b: str) -> Comparison:
-        """The comparison from the point of view of `a`."""
         return self.pairs[a, b] if (a, b) in self.pairs else self.pairs[b, a].flipped()
 
     @property
@@ -138,7 +132,6 @@ class ComparisonTable:
         return -mean if self.higher_is_better else mean
 
     def _beats(self, a: str, b: str) -> bool:
-        """Whether `a` was shown to be better than `b`."""
         turned = (a, b) not in self.pairs
         pair = self.pairs[b, a] if turned else self.pairs[a, b]
         if self.test != "welch":
