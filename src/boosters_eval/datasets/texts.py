@@ -132,7 +132,8 @@ def date_parts(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
 
 
 # The marks of decimals and of thousands, the likeliest first: of two that fit equally well the first is taken.
-NOTATIONS = ((".", None), (".", ","), (",", None), (",", "."), (".", " "), (",", " "), (".", "'"))
+NOTATIONS: list[tuple[str, str | None]]
+NOTATIONS = [(".", None), (".", ","), (",", None), (",", "."), (".", " "), (",", " "), (".", "'")]
 _NUMERALS_LOOKED_AT = 2000  # distinct texts by which the notation is chosen
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _SPACES = "\u00a0\u202f\u2009"  # not to be broken, narrow, thin: all separate thousands somewhere
