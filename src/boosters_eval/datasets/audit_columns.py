@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from boosters_eval.datasets.audit_relations import row_hash
 from boosters_eval.datasets.checks import is_text
@@ -17,7 +18,6 @@ from boosters_eval.datasets.texts import is_date_text, parse_dates
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.config import ColumnRole, Table
@@ -113,17 +113,14 @@ def constant_note(column: SampledColumn) -> str:
         return ""
     whole = column.whole()
     inexact = not column.categorical and whole.dtype.kind == "f" and abs(whole[0]) >= KEY  # they may well differ
-    return f"is always {_shown(column, column.known[0])}" if not inexact and (whole == whole[0]).all() else ""
+    value = f"{column.known[0]:g}" if column.texts is None else f"'{column.texts[int(column.known[0])]}'"
+    return f"is always {value}" if not inexact and (whole == whole[0]).all() else ""
 
 
 def almost_constant_note(column: SampledColumn) -> str:
-    if (
-        len(column.numbers) < MANY_ROWS
-        or column.largest < ALMOST_CONSTANT
-        or len(column.counts) + (column.missing > 0) < 2
-    ):
-        return ""
-    return f"has one value in {column.largest:.2%} of the rows"
+    several = len(column.counts) + (column.missing > 0) > 1
+    enough = several and len(column.numbers) >= MANY_ROWS and column.largest >= ALMOST_CONSTANT
+    return f"has one value in {column.largest:.2%} of the rows" if enough else ""
 
 
 def id_note(column: SampledColumn) -> str:
@@ -222,8 +219,6 @@ def in_order(values: NDArray[np.float64]) -> bool:
 
 
 def times_of(column: SampledColumn) -> NDArray[np.float64]:
-    import pandas as pd  # noqa: PLC0415 (texts come from frames, so pandas is loaded)
-
     found = parse_dates(pd.Series(column.texts, dtype=object))
     if found is None:
         return np.full(len(column.numbers), np.nan)
@@ -244,10 +239,6 @@ def comes_round(column: SampledColumn) -> bool:
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-
-
-def _shown(column: SampledColumn, value: float) -> str:
-    return f"'{column.texts[int(value)]}'" if column.texts is not None else f"{value:g}"
 
 
 SAMPLE = 20_000  # rows; of more, so many are looked at
@@ -318,8 +309,6 @@ def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers
 
 def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, role: ColumnRole) -> SampledColumn:
     """A column of a data frame, as numbers or as codes, by what it is used as."""
-    from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
-
     some = column if rows is None else column.take(rows)
     share = len(some) / max(len(column), 1)
     if role == "categorical" or (role == "date" and is_text(column)):
@@ -328,7 +317,7 @@ def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, 
             name,
             codes,
             texts=texts,
-            declared=isinstance(column.dtype, types.CategoricalDtype) or not is_text(column),
+            declared=isinstance(column.dtype, pd.CategoricalDtype) or not is_text(column),
             all_rows=None if rows is None else lambda: _coded(column)[0],
             share=share,
         )
@@ -339,15 +328,11 @@ def coded_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.f
     """A target without missing values: its numbers, or the codes and names of its classes."""
     if not classes:
         return _as_numbers(column), ()
-    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
-
     codes, names = pd.factorize(column.astype(str) if is_text(column) else column, sort=True)
     return codes.astype(np.float64), tuple(map(str, names))
 
 
 def _coded(column: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
-
     missing = column.isna().to_numpy()
     plain = column.astype(str) if column.dtype == object else column
     codes, texts = pd.factorize(plain.astype(object) if hasattr(column, "cat") else plain)
@@ -356,8 +341,6 @@ def _coded(column: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
 
 def _as_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
     """Numbers that are finite in float32, and times as numbers of nanoseconds; what is neither is missing."""
-    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
-
     kind = column.dtype.kind
     if kind in "mM":
         moments = column.to_numpy(dtype="datetime64[ns]" if kind == "M" else "timedelta64[ns]").astype(np.int64)

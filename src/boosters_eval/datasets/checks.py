@@ -97,7 +97,7 @@ def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list
     texts = [str(value) for value in distinct]
     names = sorted(set(texts))
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        refuse_stray(name, column)
+        _refuse_stray(name, column)
         if len(names) > MANY_TEXTS and len(names) > 0.5 * len(column):
             raise DatasetError(
                 f"Column '{name}' has {len(names)} distinct texts in {len(column)} rows: not a category; drop it."
@@ -107,7 +107,7 @@ def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list
     return lookup[codes], names
 
 
-def refuse_stray(name: str, column: pd.Series[Any]) -> None:
+def _refuse_stray(name: str, column: pd.Series[Any]) -> None:
     """A text among numbers is a slip of the pen, not a category."""
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
@@ -129,9 +129,8 @@ def as_table(config: DatasetConfig, raw: Any) -> Table:
     name = config.name
     if not isinstance(raw, Table):
         if not isinstance(raw, tuple) or len(raw) != 2:
-            raise DatasetError(
-                f"The loader of data set '{name}' must return (x, y) or a Table. Got {type(raw).__name__} instead."
-            )
+            what = f"The loader of data set '{name}' must return (x, y) or a Table."
+            raise DatasetError(f"{what} Got {type(raw).__name__} instead.")
         raw = _from_frame(config, raw[0], raw[1]) if is_frame(raw[0]) else Table(raw[0], raw[1])
     x = _array(name, "x", raw.x, 2)
     y = _array(name, "y", raw.y, 1)
@@ -163,16 +162,16 @@ def _from_frame(config: DatasetConfig, frame: Any, y: Any) -> Table:
     return replace(table_from_frame(frame.drop(columns=by.column), y), split_by=found, split_column=by.column)
 
 
+def _require(holds: bool | np.bool, sentence: str) -> None:
+    if not holds:
+        raise DatasetError(sentence)
+
+
 def _array(name: str, part: str, value: Any, dimensions: int) -> NDArray[Any]:
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise DatasetError(f"The {part} of data set '{name}' must be numbers. Got {array.dtype} instead.")
-    if array.ndim != dimensions:
-        raise DatasetError(
-            f"The {part} of data set '{name}' must have {dimensions} dimension(s). Got {array.ndim} instead."
-        )
-    if array.size == 0:
-        raise DatasetError(f"The {part} of data set '{name}' is empty.")
+    array, what = np.asarray(value), f"The {part} of data set '{name}'"
+    _require(array.dtype.kind in "biuf", f"{what} must be numbers. Got {array.dtype} instead.")
+    _require(array.ndim == dimensions, f"{what} must have {dimensions} dimension(s). Got {array.ndim} instead.")
+    _require(array.size > 0, f"{what} is empty.")
     return array
 
 
@@ -190,35 +189,32 @@ def _check_shapes(config: DatasetConfig, table: Table) -> None:
     name, (rows, columns) = config.name, table.x.shape
     for part in ("y", "weights", "groups", "sensitive", "split", "split_by"):
         array = getattr(table, part)
-        if array is not None and len(array) != rows:
-            raise DatasetError(
-                f"The {part} of data set '{name}' must have {rows} rows, as many as x. Got {len(array)} instead."
-            )
-    if rows < 2:
-        raise DatasetError(f"Data set '{name}' must have at least 2 rows. Got {rows} instead.")
+        count = rows if array is None else len(array)
+        what = f"The {part} of data set '{name}' must have {rows} rows, as many as x."
+        _require(count == rows, f"{what} Got {count} instead.")
+    _require(rows >= 2, f"Data set '{name}' must have at least 2 rows. Got {rows} instead.")
     for declared, actual, what in ((config.n_samples, rows, "rows"), (config.n_features, columns, "columns")):
-        if declared is not None and declared != actual:
-            raise DatasetError(f"Data set '{name}' is declared to have {declared} {what}. Got {actual} instead.")
-    if table.feature_names and len(table.feature_names) != columns:
-        raise DatasetError(
-            f"Data set '{name}' must have {columns} feature names. Got {len(table.feature_names)} instead."
+        _require(
+            declared in (None, actual),
+            f"Data set '{name}' is declared to have {declared} {what}. Got {actual} instead.",
         )
-    if len(set(table.feature_names)) != len(table.feature_names):
-        raise DatasetError(f"The feature names of data set '{name}' must be unique.")
-    wrong = [position for position in table.categorical if not 0 <= position < columns]
-    if wrong:
-        raise DatasetError(f"Data set '{name}' has {columns} columns, so column {wrong[0]} cannot be categorical.")
+    names = len(table.feature_names)
+    _require(names in (0, columns), f"Data set '{name}' must have {columns} feature names. Got {names} instead.")
+    _require(len(set(table.feature_names)) == names, f"The feature names of data set '{name}' must be unique.")
+    for position in table.categorical:
+        _require(
+            0 <= position < columns,
+            f"Data set '{name}' has {columns} columns, so column {position} cannot be categorical.",
+        )
 
 
 def _check_values(name: str, table: Table) -> None:
     infinite = np.flatnonzero(np.isinf(table.x).any(axis=0))
     if len(infinite):
         column = f"'{table.feature_names[infinite[0]]}'" if table.feature_names else infinite[0]
-        raise DatasetError(
-            f"Column {column} of data set '{name}' must be finite in float32, or NaN where it is missing."
-        )
-    if not np.isfinite(table.y).all():
-        raise DatasetError(f"The y of data set '{name}' must be finite.")
+        what = f"Column {column} of data set '{name}'"
+        raise DatasetError(f"{what} must be finite in float32, or NaN where it is missing.")
+    _require(np.isfinite(table.y).all(), f"The y of data set '{name}' must be finite.")
     weights = table.weights
     if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
         raise DatasetError(f"The weights of data set '{name}' must be finite, not negative, and not all zero.")
@@ -230,49 +226,41 @@ def _check_values(name: str, table: Table) -> None:
 
 
 def _check_target(config: DatasetConfig, table: Table) -> None:
-    name, y = config.name, table.y
-    if config.has_missing is False and np.isnan(table.x).any():
-        raise DatasetError(f"Data set '{name}' is declared to have no missing values, but has some.")
-    if config.task.is_classification:
+    name, y, task = config.name, table.y, config.task
+    missing = config.has_missing is False and bool(np.isnan(table.x).any())
+    _require(not missing, f"Data set '{name}' is declared to have no missing values, but has some.")
+    _require(y.min() < y.max(), f"The target of data set '{name}' is constant ({y[0]:g}): there is nothing to learn.")
+    if task.is_classification:
         _check_classes(config, y)
-    elif y.min() == y.max():
-        raise DatasetError(f"The target of data set '{name}' is constant ({y[0]:g}): there is nothing to learn.")
-    if config.task is Task.QUANTILE and not config.quantiles:
-        raise DatasetError(f"Data set '{name}' needs 'quantiles' for the quantile task.")
-    if config.task is Task.RANKING:
+    quantiles = task is not Task.QUANTILE or bool(config.quantiles)
+    _require(quantiles, f"Data set '{name}' needs 'quantiles' for the quantile task.")
+    if task is Task.RANKING:
         _check_ranking(name, table)
 
 
 def _check_classes(config: DatasetConfig, y: NDArray[np.float64]) -> None:
     labels = np.unique(y)
-    if len(labels) == 1:
-        raise DatasetError(f"The target of data set '{config.name}' is constant ({y[0]:g}): there is nothing to learn.")
-    if not np.array_equal(labels, np.arange(len(labels))):
+    name, count, task = config.name, len(labels), config.task
+    if not np.array_equal(labels, np.arange(count)):
         shown = ", ".join(f"{label:g}" for label in labels[:4])
-        raise DatasetError(f"The classes of data set '{config.name}' must be 0 .. K-1. Got {shown}, ... instead.")
-    if config.task is Task.BINARY and len(labels) != 2:
-        raise DatasetError(f"The binary data set '{config.name}' must have 2 classes. Got {len(labels)} instead.")
-    if config.task is Task.MULTICLASS and len(labels) == 2:
-        raise DatasetError(f"The data set '{config.name}' has 2 classes: its task is binary, not multiclass.")
-    if config.n_classes is not None and config.n_classes != len(labels):
-        raise DatasetError(
-            f"Data set '{config.name}' is declared to have {config.n_classes} classes. Got {len(labels)} instead."
-        )
+        raise DatasetError(f"The classes of data set '{name}' must be 0 .. K-1. Got {shown}, ... instead.")
+    binary, declared = task is Task.BINARY, config.n_classes
+    _require(not binary or count == 2, f"The binary data set '{name}' must have 2 classes. Got {count} instead.")
+    _require(binary or count != 2, f"The data set '{name}' has 2 classes: its task is binary, not multiclass.")
+    _require(
+        declared in (None, count), f"Data set '{name}' is declared to have {declared} classes. Got {count} instead."
+    )
 
 
 def _check_ranking(name: str, table: Table) -> None:
+    what = f"ranking data set '{name}'"
     if table.groups is None:
-        raise DatasetError(f"The ranking data set '{name}' needs groups: a query id per row.")
+        raise DatasetError(f"The {what} needs groups: a query id per row.")
     starts = np.flatnonzero(np.diff(table.groups)) + 1
     ids = np.concatenate([table.groups[:1], table.groups[starts]])
-    if len(ids) != len(np.unique(ids)):
-        raise DatasetError(f"The rows of one query must be adjacent in data set '{name}'.")
-    if len(ids) < 2:
-        raise DatasetError(f"The ranking data set '{name}' must have at least 2 queries. Got 1 instead.")
-    if (table.y < 0).any() or (table.y != np.floor(table.y)).any():
-        raise DatasetError(f"The grades of the ranking data set '{name}' must be whole numbers from 0.")
-    if table.y.max() > MAX_GRADE:
-        raise DatasetError(
-            f"The grades of the ranking data set '{name}' must be at most {MAX_GRADE}: a gain is 2**grade. "
-            f"Got {table.y.max():g} instead."
-        )
+    _require(len(ids) == len(np.unique(ids)), f"The rows of one query must be adjacent in data set '{name}'.")
+    _require(len(ids) >= 2, f"The {what} must have at least 2 queries. Got 1 instead.")
+    whole = bool((table.y >= 0).all() and (table.y == np.floor(table.y)).all())
+    _require(whole, f"The grades of the {what} must be whole numbers from 0.")
+    bound = f"The grades of the {what} must be at most {MAX_GRADE}: a gain is 2**grade."
+    _require(table.y.max() <= MAX_GRADE, f"{bound} Got {table.y.max():g} instead.")

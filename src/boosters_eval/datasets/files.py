@@ -17,7 +17,7 @@ from boosters_eval.core.terms import the
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
 from boosters_eval.datasets.checks import as_table, is_frame
 from boosters_eval.datasets.config import COLUMN_SETTINGS, DatasetConfig, DataSettings, SplitBy, SplitText, parse_split
-from boosters_eval.datasets.examine import Examined, examine
+from boosters_eval.datasets.examine import Examination, Examined
 from boosters_eval.datasets.reading import read_file
 from boosters_eval.metrics.task import Task
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MAX_SIDECAR = 2**18  # bytes
 MAX_KEYS = 100
+_MARKS = ("sep", "decimal", "thousands", "encoding")
 SCHEMA_VERSION = 1
 
 
@@ -60,7 +61,7 @@ def read_sidecar(file: Path) -> Sidecar | None:
         return None
     if check_regular(path) > MAX_SIDECAR:
         raise FileFormatError(f"{path} is larger than {MAX_SIDECAR >> 10} KB, more than this program ever writes.")
-    content = _parsed(path, read_text(path, limit=MAX_SIDECAR))
+    content = _parse(path, read_text(path, limit=MAX_SIDECAR))
     if "schema_version" in content:
         check_format(content["schema_version"], str(path), "a sidecar", SCHEMA_VERSION)
     try:
@@ -70,7 +71,7 @@ def read_sidecar(file: Path) -> Sidecar | None:
         raise FileFormatError(f"{path} cannot be used. {said}") from None
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
+def _parse(path: Path, text: str) -> dict[str, Any]:
     """A flat mapping. Anything deeper, which could be made to take forever, is refused before it is constructed."""
     loader = yaml.SafeLoader(text)
     try:
@@ -96,7 +97,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         loader.dispose()
 
 
-def merged(
+def merge_settings(
     name: str, sidecar: Sidecar, given: DataSettings | None, split: str | None, target: str
 ) -> tuple[DataSettings, str | None, list[str]]:
     """The settings and the split of a sidecar, replaced one by one by those that were given; what is replaced is said.
@@ -130,7 +131,9 @@ def _still_valid(
     kept, said = dict(own), []
     for field in COLUMN_SETTINGS:
         for column in own.get(field, ()):
-            clash = [option for option in _instead_of(field) if column in asked.get(option, ())]
+            # A column may be kept as anything, but not dropped as well.
+            others = [each for each in COLUMN_SETTINGS if "drop" in (field, each) or "keep" not in (field, each)]
+            clash = [each for each in others if each != field and column in asked.get(each, ())]
             if clash and field not in asked:
                 said.append(f"{the(clash[0])} overrides '{field}' in {name} for '{column}'")
             elif column == target and field in ("drop", "keep", "date"):
@@ -139,12 +142,6 @@ def _still_valid(
                 continue
             kept[field] = tuple(each for each in kept[field] if each != column)
     return kept, said
-
-
-def _instead_of(field: str) -> list[str]:
-    """The settings that a column cannot have together with this one: one may be kept as anything, but not dropped."""
-    others = [other for other in COLUMN_SETTINGS if other != field]
-    return [other for other in others if "drop" in (field, other) or "keep" not in (field, other)]
 
 
 def _shown(value: Any) -> str:
@@ -156,27 +153,23 @@ def _shown(value: Any) -> str:
 def sidecar_text(source: str, target: str, found: Examined, settings: DataSettings) -> str:
     """The sidecar of a file that has been examined, as YAML: the settings that were found and those that were asked."""
     roles = {role: [column.name for column in found.columns if column.role == role] for role in ("categorical", "date")}
-    content: dict[str, Any] = {
+    asked = {field: (*getattr(settings, field), *roles.get(field, ())) for field in COLUMN_SETTINGS}
+    content = {
         "schema_version": SCHEMA_VERSION,
         "kind": "boosters-eval data",
         "target": target,
         "task": found.task.value,
+        **{mark: getattr(found.reading, mark, None) or getattr(settings, mark) for mark in _MARKS},
+        **{field: list(dict.fromkeys(asked[field])) for field in ("drop", "keep", "numeric", "categorical", "date")},
+        "drop_missing_target": settings.drop_missing_target,
+        "split": f"{found.split.kind}:{found.split.column}" if found.split else None,
     }
-    for field in ("sep", "decimal", "thousands", "encoding"):
-        value = getattr(found.reading, field, None) or getattr(settings, field)
-        content |= {field: value} if value else {}
-    for field in ("drop", "keep", "numeric", "categorical", "date"):
-        names = list(dict.fromkeys((*getattr(settings, field), *roles.get(field, ()))))
-        content |= {field: names} if names else {}
-    content |= {"drop_missing_target": True} if settings.drop_missing_target else {}
-    content |= {"split": f"{found.split.kind}:{found.split.column}"} if found.split else {}
-    others = [
-        column.name for column in found.columns if column.role == "numeric" and column.name not in settings.numeric
-    ]
-    head = (
-        f"# How boosters-eval reads {source}; written by 'boosters-eval datasets init'. Options replace what is here."
-    )
-    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    numeric = [column.name for column in found.columns if column.role == "numeric"]
+    others = [name for name in numeric if name not in settings.numeric]
+    written = "written by 'boosters-eval datasets init'. Options override what is here."
+    head = f"# How boosters-eval reads {source}; {written}"
+    stated = {key: value for key, value in content.items() if value}
+    body = yaml.safe_dump(stated, sort_keys=False, allow_unicode=True, width=100)
     reason = f"# task: {found.reason}"
     tail = [f"#   {yaml.safe_dump(name, allow_unicode=True, width=10**6).splitlines()[0]}" for name in others]
     return "\n".join(
@@ -200,7 +193,7 @@ def declare_file(
         )
     if sidecar is None:
         return config_from_file(path, wanted, task, settings, split)
-    used, by, notes = merged(sidecar_path(file).name, sidecar, settings, split, wanted)
+    used, by, notes = merge_settings(sidecar_path(file).name, sidecar, settings, split, wanted)
     known = sidecar.task if wanted == sidecar.target else None
     config = config_from_file(path, wanted, task or known, used, by)
     return config.replace(notes=(*notes, *config.notes))
@@ -223,7 +216,7 @@ def config_from_file(
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
-    return _declared(f"{file.name.split('.')[0]}.{target}", f"{file.name}:{target}", found, load, task)
+    return _declare(f"{file.name.split('.')[0]}.{target}", f"{file.name}:{target}", found, load, task)
 
 
 def config_from_frame(
@@ -240,8 +233,8 @@ def config_from_frame(
     for setting in ("sep", "encoding"):
         if getattr(asked, setting) is not None:
             raise ConfigError(f"{the(setting)} is for text files. Got a data frame instead.")
-    found = examine(name, _as_pandas(frame), target, task, asked, parse_split(split))
-    return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
+    found = Examination(name, target, task, asked, parse_split(split)).examine(_as_pandas(frame))
+    return _declare(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
 
 
 def examine_file(
@@ -273,7 +266,7 @@ def _read(
 ) -> Examined:
     frame, reading = read_file(file, settings)
     marks = {"decimal": reading.decimal or settings.decimal, "thousands": reading.thousands or settings.thousands}
-    found = examine(file.name, frame, target, task, settings.replace(**marks), split)
+    found = Examination(file.name, target, task, settings.replace(**marks), split).examine(frame)
     return replace(found, reading=reading, notes=(*reading.notes, *found.notes))
 
 
@@ -289,7 +282,7 @@ def _as_pandas(frame: Any) -> pd.DataFrame:
         raise DatasetError("Converting this data frame needs pyarrow: pip install 'boosters-eval[parquet]'.") from None
 
 
-def _declared(name: str, source: str, found: Examined, load: Callable[[], Table], given: Task | None) -> DatasetConfig:
+def _declare(name: str, source: str, found: Examined, load: Callable[[], Table], given: Task | None) -> DatasetConfig:
     table = found.table
     lists = {
         "categorical": [table.feature_names[position] for position in table.categorical],

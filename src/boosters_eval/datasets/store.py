@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _PARTS = ("x", "y", "weights", "groups", "sensitive", "split", "split_by")
-_META = "table.json"
+_META, _TABLES = "table.json", "tables"
 _DECLARED = (
     *("name", "task", "recipe", "subsample", "n_samples", "n_features", "n_classes", "categorical", "feature_names"),
     *("has_missing", "quantiles"),
@@ -131,7 +131,7 @@ def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
         return None
     if not re.fullmatch("[0-9a-f]{64}", digest):
         return None
-    path = _table_path(root, digest)
+    path = root / _TABLES / digest[:32]
     meta = _intact(path)
     if meta is None and path.exists():
         warnings.warn(
@@ -158,7 +158,7 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
         rows = subsample_rows(table, config.task, config.subsample)
         table = replace(table, **{part: array[rows] for part, array in _arrays(table).items()})
     meta = _describe(config.task, table)
-    path = _table_path(root, meta.digest)
+    path = root / _TABLES / meta.digest[:32]
     try:
         meta = _write(path, table, meta)
         if config.recipe is not None:
@@ -169,10 +169,6 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
             f" {VARIABLE} names another directory."
         ) from None
     return Stored(name=config.name, path=path, **dict(meta))
-
-
-def _table_path(root: Path, digest: str) -> Path:
-    return root / "tables" / digest[:32]
 
 
 def _arrays(table: Table) -> dict[str, Any]:

@@ -60,10 +60,11 @@ class Side(Mapping[Repeat, Observation]):
         return len(self._observations)
 
 
-Observations = Mapping[str, Mapping[Repeat, Observation]]  # {side: {repeat: observation}}
+AnySide = Mapping[Repeat, Observation]  # a Side, or a dict of which nobody asks whether a repeat was given twice
+Observations = Mapping[str, AnySide]
 
 
-def by_split(side: Mapping[Repeat, Observation]) -> list[list[Repeat]]:
+def by_split(side: AnySide) -> list[list[Repeat]]:
     """The repeats grouped by split. Repeats on the same split (an official one, for example) are one observation."""
     groups: dict[str | Repeat, list[Repeat]] = {}
     for repeat, observation in side.items():
@@ -104,14 +105,14 @@ LEAST_GROUPS = 20
 LEAST_GROUPS_IN_FOLDS = 10  # with folds, in which each group is validated on once
 
 
-def in_order(side: Mapping[Repeat, Observation]) -> list[Repeat]:
+def in_order(side: AnySide) -> list[Repeat]:
     """The repeats; windows of time in the order of time, since neighbors may be alike."""
     if any(one.kind == "time" for one in side.values()):
         return sorted(side, key=lambda repeat: (repeat.fold or 0, repeat.seed))
     return list(side)
 
 
-def design_of(side: Mapping[Repeat, Observation], test: TestName) -> Design | None:
+def design_of(side: AnySide, test: TestName) -> Design | None:
     """How the splits of a side depend on each other; None where they are random."""
     first = next(iter(side.values()), None)
     if first is None or first.kind == "random":
@@ -122,13 +123,13 @@ def design_of(side: Mapping[Repeat, Observation], test: TestName) -> Design | No
     return _windows(side) if first.kind == "time" else _groups(side)
 
 
-def _windows(side: Mapping[Repeat, Observation]) -> Design:
+def _windows(side: AnySide) -> Design:
     count = len(by_split(side))
     too_few = f"{count} windows of time are too few for a test: {LEAST_WINDOWS} are needed."
     return Design(ordered=True, refusal=too_few if count < LEAST_WINDOWS else "")
 
 
-def _groups(side: Mapping[Repeat, Observation]) -> Design:
+def _groups(side: AnySide) -> Design:
     """Splits that share groups tell the spread no better than the groups themselves could."""
     counts = {(one.n_train_groups or 0) + (one.n_valid_groups or 0) for one in side.values()}
     count = min(counts)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.request import Repeat
     from boosters_eval.stats.inference import FloatArray
-    from boosters_eval.stats.observations import Observation
+    from boosters_eval.stats.observations import AnySide
 
 
 MIN_DATASETS = 6  # with fewer, Wilcoxon's smallest p-value exceeds 5 %
@@ -187,7 +187,7 @@ def tau_step(count: int) -> float:
     return 4 / (count * (count - 1))
 
 
-def tau_interval(taus: Mapping[Repeat, Observation], count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
+def tau_interval(taus: AnySide, count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
     """The interval of the mean tau over splits, of rankings of so many values; None if there is but one split.
 
     It is never narrower than one exchange of neighbors in one of the splits would make it: rankings that agree in all
@@ -197,9 +197,7 @@ def tau_interval(taus: Mapping[Repeat, Observation], count: int, *, alpha: float
     return _clipped(resampled_interval(taus, step=step, alpha=alpha))
 
 
-def own_tau_interval(
-    shares: Mapping[Repeat, Observation], count: int, *, alpha: float = 0.05
-) -> tuple[float, float] | None:
+def own_tau_interval(shares: AnySide, count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
     """The interval of the mean tau over all pairs of splits, from the share of each split in it (`split_shares`).
 
     Never narrower than by one exchange in one split either, which changes its tau with every other one.
@@ -224,11 +222,7 @@ def split_shares(taus: Mapping[tuple[Repeat, Repeat], float]) -> dict[Repeat, fl
 
 
 def resampled_interval(
-    values: Mapping[Repeat, Observation],
-    *,
-    step: float = 0.0,
-    overlap: tuple[int, int] = _OVERLAP,
-    alpha: float = 0.05,
+    values: AnySide, *, step: float = 0.0, overlap: tuple[int, int] = _OVERLAP, alpha: float = 0.05
 ) -> tuple[float, float] | None:
     """The interval of the mean of what models of resampled splits tell, widened because their training rows overlap.
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.stats.inference import Design, FittedTest, FloatArray
 
+    Scores = Sequence[float] | FloatArray
+
 
 TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -129,8 +131,8 @@ class PendingComparison:
 
 
 def compare_pair(
-    a: Sequence[float] | FloatArray,
-    b: Sequence[float] | FloatArray,
+    a: Scores,
+    b: Scores,
     *,
     higher_is_better: bool,
     test_train_ratio: float | None = None,
@@ -148,13 +150,7 @@ def compare_pair(
     return conclude([prepare(a, b, criteria, test_train_ratio=test_train_ratio, resolution=resolution)])[0]
 
 
-def compare_times(
-    a: Sequence[float] | FloatArray,
-    b: Sequence[float] | FloatArray,
-    *,
-    alpha: float = DEFAULT_ALPHA,
-    rope: float = DEFAULT_ROPE,
-) -> Comparison:
+def compare_times(a: Scores, b: Scores, *, alpha: float = DEFAULT_ALPHA, rope: float = DEFAULT_ROPE) -> Comparison:
     """Compare interleaved measurements (seconds, megabytes; less is better) by their ratio.
 
     Repeated measurements do not share data as splits do, so the test is the plain paired one, on log ratios.
@@ -164,8 +160,8 @@ def compare_times(
 
 
 def prepare(
-    a: Sequence[float] | FloatArray,
-    b: Sequence[float] | FloatArray,
+    a: Scores,
+    b: Scores,
     criteria: Criteria,
     *,
     test_train_ratio: float | None,
@@ -183,7 +179,7 @@ def prepare(
         raise StatisticsInputError(f"The 'resolution' parameter must be 0 or more. Got {resolution} instead.")
     left, right = _values(a, b, paired=criteria.test != "welch")
     blank = _blank(left, right, criteria)
-    known = _without_test(blank, left, right, criteria, resolution=resolution, identical=identical)
+    known = _without_test(blank, left, right, criteria, resolution, identical=identical)
     if known:
         return known
     if design is not None and design.refusal:
@@ -193,9 +189,7 @@ def prepare(
     return PendingComparison(_with_variance_note(blank, left, right, fitted), criteria, fitted, margin)
 
 
-def prepare_times(
-    a: Sequence[float] | FloatArray, b: Sequence[float] | FloatArray, criteria: Criteria
-) -> PendingComparison:
+def prepare_times(a: Scores, b: Scores, criteria: Criteria) -> PendingComparison:
     """Everything up to the correction for the table, on the log ratio."""
     left, right = _values(a, b, paired=True)
     least = min(left.min(), right.min())
@@ -304,8 +298,8 @@ def _without_test(
     a: FloatArray,
     b: FloatArray,
     criteria: Criteria,
-    *,
     resolution: float | None = 0.0,
+    *,
     identical: bool = False,
 ) -> PendingComparison | None:
     """The answers that need no test: for a single split, and for scores or predictions that are identical."""
@@ -350,9 +344,7 @@ def _fit(
     return inference.paired(differences, overlap=overlap, resolution=resolution, design=design)
 
 
-def _values(
-    a: Sequence[float] | FloatArray, b: Sequence[float] | FloatArray, *, paired: bool
-) -> tuple[FloatArray, FloatArray]:
+def _values(a: Scores, b: Scores, *, paired: bool) -> tuple[FloatArray, FloatArray]:
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     for name, array, given in (("a", left, a), ("b", right, b)):
         if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():

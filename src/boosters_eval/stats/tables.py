@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from boosters_eval.core.request import Repeat
-    from boosters_eval.stats.observations import Observation, Observations
+    from boosters_eval.stats.observations import AnySide, Observation, Observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,25 +181,14 @@ def compare_table(
     )
 
 
-def compare_sides(
-    a: Mapping[Repeat, Observation],
-    b: Mapping[Repeat, Observation],
-    *,
-    metric: str,
-    criteria: Criteria,
-    as_ratio: bool = False,
-) -> Comparison:
+def compare_sides(a: AnySide, b: AnySide, *, metric: str, criteria: Criteria, as_ratio: bool = False) -> Comparison:
     """The one comparison of a table of two sides, without the rest of the table; neither side is empty."""
     first, second = _table_side("a", a, metric, as_ratio=as_ratio), _table_side("b", b, metric, as_ratio=as_ratio)
     return conclude([_prepare_pair(first, second, criteria, as_ratio=as_ratio)])[0]
 
 
 def mean_interval(
-    side: Mapping[Repeat, Observation],
-    *,
-    test: TestName = "corrected",
-    alpha: float = DEFAULT_ALPHA,
-    as_ratio: bool = False,
+    side: AnySide, *, test: TestName = "corrected", alpha: float = DEFAULT_ALPHA, as_ratio: bool = False
 ) -> tuple[float, float] | None:
     """The 1 - alpha interval of one side's mean, by the rules of the test that judges it.
 
@@ -283,7 +272,7 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
     return pending.noted(*notes)
 
 
-def _table_side(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> _TableSide:
+def _table_side(name: str, side: AnySide, metric: str, *, as_ratio: bool) -> _TableSide:
     infinite = next((repeat for repeat, one in side.items() if not abs(one.value) < HUGE), None)
     negative = next((repeat for repeat, one in side.items() if as_ratio and one.value <= 0), None)
     fault = ""
@@ -296,11 +285,11 @@ def _table_side(name: str, side: Mapping[Repeat, Observation], metric: str, *, a
     return _TableSide(dict(side), fault)
 
 
-def _is_repeated(side: Mapping[Repeat, Observation]) -> bool:
+def _is_repeated(side: AnySide) -> bool:
     return isinstance(side, Side) and side.repeated
 
 
-def _mismatch(a: Mapping[Repeat, Observation], b: Mapping[Repeat, Observation], common: Sequence[Repeat]) -> str:
+def _mismatch(a: AnySide, b: AnySide, common: Sequence[Repeat]) -> str:
     """A sentence on why two sides cannot be compared with each other; empty if they can."""
     if len({one.kind for one in (*a.values(), *b.values())}) > 1:
         return "The results were made with splits of different kinds."
@@ -313,15 +302,15 @@ def _mismatch(a: Mapping[Repeat, Observation], b: Mapping[Repeat, Observation], 
     return ""
 
 
-def _values(side: Mapping[Repeat, Observation], repeats: Iterable[Repeat]) -> list[float]:
+def _values(side: AnySide, repeats: Iterable[Repeat]) -> list[float]:
     return [side[repeat].value for repeat in repeats]
 
 
-def _averaged(side: Mapping[Repeat, Observation], groups: Iterable[Sequence[Repeat]]) -> list[float]:
+def _averaged(side: AnySide, groups: Iterable[Sequence[Repeat]]) -> list[float]:
     return [side[group[0]].value if len(group) == 1 else float(np.mean(_values(side, group))) for group in groups]
 
 
-def _summary(side: Mapping[Repeat, Observation], criteria: Criteria, *, as_ratio: bool) -> SideSummary:
+def _summary(side: AnySide, criteria: Criteria, *, as_ratio: bool) -> SideSummary:
     values = np.asarray(_values(side, side))
     if not (np.abs(values) < HUGE).all():
         return SideSummary(math.nan, None, len(values), None)
