@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from boosters_eval.engine import observer
+from boosters_eval.engine import observer, session
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.observer import (
     CellEnded,
@@ -20,6 +20,7 @@ from boosters_eval.engine.observer import (
     RunStarted,
     make_progress,
 )
+from boosters_eval.engine.settings import RunSettings
 
 PLAN = SimpleNamespace(run_id="0123456789abcdef", refs=(SimpleNamespace(target="a"),))
 
@@ -103,9 +104,19 @@ def test_cells_that_failed_are_counted_once_when_the_next_look_runs_them_again(l
 
 @pytest.mark.parametrize(("widgets", "kind"), [(None, PlainLines), (object(), ProgressBar)])
 def test_notebook_gets_lines_where_no_bar_could_be_shown(monkeypatch, widgets, kind):
-    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setattr(observer, "find_spec", {"ipywidgets": widgets}.get)
     assert isinstance(make_progress(io.StringIO()), kind)
+
+
+@pytest.mark.parametrize(("shell", "expected"), [(None, False), (SimpleNamespace(kernel=object()), True)])
+def test_python_shows_progress_in_a_notebook_alone(monkeypatch, capsys, shell, expected):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(observer, "find_spec", lambda name: None)
+    with session._watching(RunSettings(), 1) as watching:
+        watching.begin(RunStarted(SimpleNamespace(run_id="0", refs=(), cells=()), 1, 0))
+    assert ("1 cell to do" in capsys.readouterr().err) is expected
 
 
 def test_another_run_of_the_same_observer_is_counted_anew(lines):

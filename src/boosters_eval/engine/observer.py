@@ -421,9 +421,15 @@ class PlainLines(Observer):
             self._stream.flush()
 
 
+def is_in_notebook() -> bool:
+    """Whether a kernel runs this: its user watches, as one does at a terminal."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
 def make_progress(stream: TextIO, *, every_cell: bool = False, expected: Expectation | None = None) -> Observer:
     """A bar where the stream can show one, else lines."""
-    bar = stream.isatty() or ("ipykernel" in sys.modules and find_spec("ipywidgets") is not None)  # or Rich shows none
+    bar = stream.isatty() or (is_in_notebook() and find_spec("ipywidgets") is not None)  # or Rich shows none
     return (ProgressBar if bar else PlainLines)(each=every_cell, expected=expected)
 
 

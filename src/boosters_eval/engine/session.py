@@ -32,6 +32,7 @@ from boosters_eval.engine.observer import (
     Observers,
     ObserverSettings,
     format_duration,
+    is_in_notebook,
     make_progress,
     watch,
 )
@@ -179,10 +180,10 @@ def _executor(settings: RunSettings, jobs: int) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def _watching(settings: RunSettings, jobs: int) -> Iterator[Observer]:
-    """The observers that were named, progress if anybody listens, and those of every run."""
+    """The observers that were named, progress if anybody listens or looks, and those of every run."""
     check_names(settings)
     named: list[Observer | str] = list(settings.observer)
-    if is_heard() and not settings.quiet and not _SHOWN.intersection(map(str, named)):
+    if (is_heard() or is_in_notebook()) and not settings.quiet and not _SHOWN.intersection(map(str, named)):
         expected = Expectation(lambda plan: expect_seconds(plan, settings), jobs)
         named.insert(0, make_progress(sys.stderr, every_cell=settings.verbose, expected=expected))
     with watch(named, _observed(settings)) as observers:

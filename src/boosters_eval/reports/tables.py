@@ -9,10 +9,11 @@ import csv
 import io
 from collections.abc import Mapping  # noqa: TC003 (read when a report is validated)
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from boosters_eval.core.text import clean_csv_cell
-from boosters_eval.reports.document import Document, Notes, Results, Section
+from boosters_eval.reports.document import Charts, Document, Notes, Results, Section
 from boosters_eval.reports.findings import Reported
 from boosters_eval.reports.numbers import MISSING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pydantic import ConfigDict
+
+    from boosters_eval.reports.html.svg import Figure
 
 CellStatus = Literal[
     "ok",  # a value without an expectation
@@ -229,7 +232,14 @@ class Report(_Strict, Reported):
     def document(self) -> Document:
         """The tables alone, as a part of something else."""
         notes = (Section("notes", "Notes", (Notes(self.notes),)),) if self.notes else ()
-        return Document("", sections=(Section("results", "", tuple(map(Results, self.tables))), *notes))
+        results = tuple(Results(table, Charts(partial(self._draw, table))) for table in self.tables)
+        return Document("", sections=(Section("results", "", results), *notes))
+
+    def _draw(self, table: ReportTable) -> list[Figure]:
+        from boosters_eval.reports.html.svg import series_of  # noqa: PLC0415 (only what is shown is drawn)
+        from boosters_eval.reports.html.tradeoff import draw_table  # noqa: PLC0415
+
+        return draw_table(table, series_of(self.tables, ()), self.alpha)
 
 
 def list_verdicts(tables: Iterable[ReportTable]) -> list[PairVerdict]:

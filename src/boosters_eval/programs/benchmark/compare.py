@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import ConfigError, ExitCode, UnsupportedError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.terms import tell, the
+from boosters_eval.core.terms import given, named, tell, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import PlannedRun, check_names
 from boosters_eval.programs.benchmark.benchmarks import make_comparison, select_benchmarks
@@ -128,7 +128,9 @@ def describe_plan(prepared: PreparedRun) -> PlannedRun:
     notes: tuple[str, ...] = ()
     if prepared.growth is not None:
         first, *_, most = prepared.growth.rule.schedule
-        notes = (f"--seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",)
+        notes = (
+            f"{given('seeds', 'auto')} begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",
+        )
     refusal = ""
     try:
         check_devices(prepared.plan)
@@ -161,14 +163,14 @@ def _audit_lines(audits: Mapping[str, DataAudit], *, verbose: bool) -> Iterator[
     found = [audit for audit in audits.values() if audit.findings or audit.reason]
     if len(found) > _FEW_DATASETS and not verbose:
         suspicious = sum(bool(audit.findings) for audit in found)
-        yield f"Data: {suspicious} of {len(audits)} data sets have findings; --verbose shows them."
+        yield f"Data: {suspicious} of {len(audits)} data sets have findings; {named('verbose')} shows them."
         return
     for audit in found:
         shown = audit.findings if verbose else audit.findings[:_FEW_FINDINGS]
         yield f"Data: {audit.headline}"
         yield from (f"  {finding}" for finding in shown)
         if len(shown) < len(audit.findings):
-            yield f"  and {len(audit.findings) - len(shown)} more; --verbose shows them."
+            yield f"  and {len(audit.findings) - len(shown)} more; {named('verbose')} shows them."
 
 
 @dataclass(frozen=True)

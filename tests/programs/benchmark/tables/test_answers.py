@@ -80,7 +80,7 @@ def test_what_cannot_be_told_apart_is_no_win_and_comes_with_what_to_do():
     now, then = 100 * now / scale, 100 * then / scale
     assert table.answer == (
         "No verdict on the best RMSE: boosters leads, but cannot be told apart from xgboost (1.3 % apart):"
-        f" 5 splits can only detect gaps above about {now:.1f} %; --seeds 20 would detect {then:.1f} %."
+        f" 5 splits can only detect gaps above about {now:.1f} %; seeds=20 would detect {then:.1f} %."
     )
 
 
@@ -92,11 +92,11 @@ def test_advice_in_a_larger_table_is_for_the_pair_that_needs_most_at_the_level_o
         detectable_with(20, pair.detectable, 5, level=0.05 / 10, overlap=0.25) * pair.percent / 100 / pair.difference
         for pair in pairs
     ]
-    assert f"--seeds 20 would detect {100 * max(map(abs, shares)):.1f} %" in table.answer
+    assert f"seeds=20 would detect {100 * max(map(abs, shares)):.1f} %" in table.answer
 
 
 def test_more_seeds_are_not_advised_where_they_hardly_help():
-    assert "; even --seeds 200 would detect only " in answer(scores(seeds=50))
+    assert "; even seeds=200 would detect only " in answer(scores(seeds=50))
 
 
 def test_advice_follows_the_kind_of_split_and_the_command():
@@ -105,7 +105,7 @@ def test_advice_follows_the_kind_of_split_and_the_command():
         for library in FIVE[:2]
         for place, r in enumerate(scores(libraries=(library,), seeds=10))
     ]
-    assert "--cv 5x10 would detect" in answer(folded)
+    assert "cv='5x10' would detect" in answer(folded)
     suite = answer(scores(), suite="quick")
     assert "; 20 seeds would detect" in suite
     assert "--seeds" not in suite
@@ -135,7 +135,7 @@ def test_seeds_are_not_advised_where_they_add_neither_windows_nor_groups(split):
 def test_a_single_split_allows_no_verdict():
     assert answer(scores(spread=0.001, seeds=1, libraries=FIVE[:2])) == (
         "No verdict on a single split: boosters has the best RMSE, 0.11 % lower than xgboost, which may be chance;"
-        " --seeds 5 would allow one."
+        " seeds=5 would allow one."
     )
 
 
@@ -198,7 +198,7 @@ def test_scores_that_are_not_finite_are_no_verdict():
 def test_times_decide_only_if_they_were_taken_in_timing_mode():
     options = {"metrics": ()}
     assert answer(scores(train_time_s=0.3), options=options) == (
-        "No verdict: times are indicative only: not taken with --timing-mode."
+        "No verdict: times are indicative only: not taken with 'timing_mode'."
     )
     timed = [
         changed(r, train_time_s=(1 + i / 1000) * (2.0 if r.library == "boosters" else 1.0), timing_mode=True)
@@ -226,7 +226,7 @@ def test_it_announces_a_winner_exactly_where_one_is_highlighted(test, gap):
 def test_the_reason_is_told_where_no_test_could_decide():
     assert answer(scores(libraries=FIVE[:2]), options={"test": "wilcoxon"}) == (
         "No verdict on the best RMSE: boosters leads, but cannot be told apart from xgboost (1.3 % apart) on 5 splits"
-        " (n too small: the smallest p-value of 5 splits is 0.0625); --seeds 20 may detect one."
+        " (n too small: the smallest p-value of 5 splits is 0.0625); seeds=20 may detect one."
     )
 
 

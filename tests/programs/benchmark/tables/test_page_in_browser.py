@@ -296,7 +296,7 @@ def test_pictures_are_described_and_fields_are_labeled(visit):
 def test_times_without_timing_mode_have_no_ratios_and_their_picture_says_why(visit):
     indicative, timed = visit(), visit("timed")
     captions = indicative.page.locator("figcaption").all_inner_texts()
-    assert sum("indicative only: not taken with --timing-mode" in text for text in captions) == 3
+    assert sum("indicative only: not taken with 'timing_mode'" in text for text in captions) == 3
     assert not any("Training time over" in text for text in captions)
     captions = timed.page.locator("figcaption").all_inner_texts()
     assert not any("indicative" in text for text in captions)

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of, join_words, lower_initial
 from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding
 from boosters_eval.reports.numbers import number, percent
@@ -31,13 +32,13 @@ class MoreSplits:
 
     overlap: float  # n_test / n_train of the corrected test, 0 of others
     folds: int = 0  # of each repeat; 0: each seed is one split
-    option: bool = True  # whether it is known that the command takes --seeds
+    option: bool = True  # whether it is known that the command takes seeds
 
     def said(self, seeds: int) -> str:
-        """The option that asks for so many seeds, or their number in words."""
+        """The parameter that asks for so many seeds, or their number in words."""
         if not self.option:
             return count_of(seeds, "seed")
-        return f"--cv {self.folds}x{seeds}" if self.folds else f"--seeds {seeds}"
+        return given("cv", f"{self.folds}x{seeds}") if self.folds else given("seeds", seeds)
 
     def after(self, n: int) -> int | None:
         """The number of seeds to try after `n` splits."""

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.comparisons import observe, value_of
@@ -55,7 +56,6 @@ MEASURES = (
     Column("first_use_mb", "First use (MB)", higher_is_better=False, kind="memory", unit="MB", floor=0.0),
     Column("model_size_mb", "Model size (MB)", higher_is_better=False, kind="memory", unit="MB", floor=0.0),
 )
-_UNTIMED = "times are indicative only: not taken with --timing-mode"
 _DISTURBED = "times are indicative only: {}"
 _BUSY = _DISTURBED.format(BUSY_CELL)
 _APART = "times and memory are not judged: every pair was measured on two machines"
@@ -214,7 +214,7 @@ def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str, 
     if measure.name == "first_use_mb":
         return _ONCE
     if not all(result.timing_mode for result in results):
-        return _UNTIMED
+        return _DISTURBED.format(f"not taken with {named('timing_mode')}")
     if places.pairs and places.pairs_apart == places.pairs and measure.name in OF_MACHINE:
         return _APART
     if measure.kind == "time" and unfair_times:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
@@ -108,7 +109,9 @@ def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]
             "Profile 'defaults': each library has its own defaults, so models of unlike size and step are compared."
         )
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
-        out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
+        out.append(
+            f"Times are indicative only: they were not taken with {named('timing_mode')}, so they are not judged."
+        )
     if times:
         out += [item.note for item in collection.metadata.facts.disturbed]
     busy = [r.cpu_taken or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
