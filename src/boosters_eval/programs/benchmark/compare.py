@@ -128,9 +128,8 @@ def describe_plan(prepared: PreparedRun) -> PlannedRun:
     notes: tuple[str, ...] = ()
     if prepared.growth is not None:
         first, *_, most = prepared.growth.rule.schedule
-        notes = (
-            f"{given('seeds', 'auto')} begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",
-        )
+        auto = given("seeds", "auto")
+        notes = (f"{auto} begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",)
     refusal = ""
     try:
         check_devices(prepared.plan)
