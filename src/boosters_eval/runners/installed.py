@@ -153,11 +153,9 @@ def _hash(path: Path) -> str:
 
 
 def target_of(runner: type[Runner]) -> Target:
-    """The library or build that an adapter stands for."""
     return Target(name=runner.name, build=installed_build(runner), installation=runner.installation)
 
 
 def runner_for(target: Target) -> type[Runner]:
-    """The adapter of a target; of a build, the one that uses its files."""
     runner = RUNNERS[target.library]
     return runner if target.installation is None else runner.at(target.name, target.installation)

@@ -58,7 +58,6 @@ below: every library runs with its own defaults, its own number of rounds and it
 
 
 def write_page() -> str:
-    """The whole page."""
     parts = [_PREFACE, _overview()]
     parts += [_library(editions) for editions in MAPPING.values()]
     return "\n".join(parts)

@@ -38,7 +38,6 @@ _QUERIES = 8
 
 
 def fit_once(runner: type[Runner], translation: Translation, train: TrainData, x: NDArray[np.float32]) -> None:
-    """Build, fit and predict, and keep nothing of it."""
     runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x)
 
 
@@ -348,7 +347,6 @@ def late_imports(before: set[str]) -> tuple[str, ...]:
 
 
 def measured_fields(runner: type[Runner], translation: Translation, done: Measurement) -> dict[str, Any]:
-    """The part of a result that one fit determines."""
     return {
         "train_time_s": done.train_s,
         "build_time_s": done.build_s,

@@ -42,7 +42,6 @@ class Record(FileModel):
 
     @property
     def repeat(self) -> Repeat:
-        """The repeat of the cell."""
         return Repeat(self.seed, self.fold)
 
     @property

@@ -198,7 +198,6 @@ def choose_edition(editions: tuple[Edition, ...], version: str | None) -> tuple[
 
 
 def find_refusal(edition: Edition, request: FitRequest) -> str | None:
-    """Why a library cannot do what is asked, or None."""
     names = list_names(request, edition)
     return next((entry.reason for entry in edition.refusals if holds(entry.where, names)), None)
 
@@ -257,12 +256,10 @@ class TableRunner(Runner):
 
     @classmethod
     def unsupported(cls, request: FitRequest) -> str | None:
-        """The table's refusal, or None."""
         return find_refusal(choose_edition(cls.editions, cls.version())[0], request)
 
     @classmethod
     def translate(cls, request: FitRequest) -> Translation:
-        """The table's translation."""
         edition, unverified = choose_edition(cls.editions, cls.version())
         return translate(edition, request, unverified)
 

@@ -130,7 +130,6 @@ def check_against(
 
 
 def check_competitor(against: str, known: Sequence[str]) -> None:
-    """Refuse a name that is not that of a row."""
     if against not in known:
         raise UnknownNameError("competitor", against, dict.fromkeys(known))
 

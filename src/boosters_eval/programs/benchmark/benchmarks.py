@@ -43,7 +43,6 @@ class Benchmarks:
     runners: Mapping[str, type[Runner]] = field(default_factory=dict)  # of competitors that are builds, by label
 
     def runner(self, name: str) -> type[Runner]:
-        """The adapter of a competitor."""
         return self.runners[name] if name in self.runners else RUNNERS[name]
 
 

@@ -124,7 +124,6 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
 
 
 def describe_plan(prepared: PreparedRun) -> PlannedRun:
-    """What a dry run finds."""
     notes: tuple[str, ...] = ()
     if prepared.growth is not None:
         first, *_, most = prepared.growth.rule.schedule
@@ -143,7 +142,6 @@ def _several(given: Any) -> list[Any]:
 
 
 def _check_against(name: str, prepared: PreparedRun) -> None:
-    """Refuse a name that is no competitor, and a run that has no other."""
     from boosters_eval.programs.benchmark.against import check_competitor  # noqa: PLC0415 (loads what judges)
 
     cells = [(cell.target.name, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
@@ -189,7 +187,6 @@ class ComparisonFindings(Findings):
         return ExitCode.SUCCESS if is_success(self.results, continue_on_error=accepted) else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """The tables, and what is worth a note."""
         from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads what renders)
 
         if not screen.is_terminal:
@@ -255,7 +252,6 @@ def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:
 
 
 def describe_run(results: ResultCollection) -> str:
-    """How a run ended, in a line."""
     return (
         f"Run {results.run_id}: {count_of(len(results.results), 'result')}, {count_of(len(results.errors), 'error')}."
     )

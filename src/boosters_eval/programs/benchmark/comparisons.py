@@ -114,7 +114,6 @@ class TrivialScore:
 
     @property
     def text(self) -> str:
-        """The rule and its score, for a sentence."""
         return f"{RULES.get(self.rule, (self.rule,))[0]} ({number(self.mean)})"
 
 

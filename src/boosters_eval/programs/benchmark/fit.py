@@ -180,7 +180,6 @@ def _score(
 
 
 def _score_rules(spec: FitSpec, table: Table, split: Split) -> Scores:
-    """What the trivial rules of the task score on the same rows."""
     return trivial_scores(
         spec.task,
         (np.asarray(table.y[split.train]), take_rows(table.weights, split.train)),
@@ -257,7 +256,6 @@ class Fit(Workload):
 
     @classmethod
     def target(cls, name: str) -> Target:
-        """The library's files, together with the adapter that maps parameters to it."""
         return target_of(RUNNERS[name])
 
     @classmethod

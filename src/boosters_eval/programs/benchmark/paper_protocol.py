@@ -296,7 +296,6 @@ class FitData:
 
 
 def prepare_data(protocol: Protocol, table: Table, request: FitRequest, seed: int) -> FitData:
-    """What a fit under a protocol is given."""
     stopping = request.training.early_stopping_rounds is not None
     split = split_by_protocol(table, request.task, protocol, seed, stopping=stopping)
     found = prepare_rows(table, split, protocol, seed)

@@ -109,7 +109,6 @@ def prepare(
 
 
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
-    """The prepared run with this many seeds."""
     timed, adaptive = settings.timing_mode, settings.protocol == "adaptive"
     timing = Timing(
         timed=timed,
@@ -323,7 +322,6 @@ def _note_idle_parameters(plan: Plan) -> list[str]:
     """Notes on settings without effect; variants that are identical are refused."""
 
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
-        """What each library would be given, and its marks."""
         request = replace(spec.request(0), training=training)
         found = {target.name: runner_for(target).translate(request) for target in plan.targets_of(spec)}
         return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
@@ -375,5 +373,4 @@ def check_devices(plan: Plan) -> None:
 
 
 def fit_specs(plan: Plan) -> dict[str, FitSpec]:
-    """The specs of fits, by name."""
     return {spec.name: spec for spec in plan.specs if isinstance(spec, FitSpec)}

@@ -218,7 +218,6 @@ def _machines(run: Run) -> dict[str, MachineInfo]:
 
 
 def _describe_parameters(spec: FitSpec) -> dict[str, Any]:
-    """What reports show of a benchmark besides its results."""
     split, training = spec.split, spec.training.model_dump(mode="json")
     found = {**training, "n_threads": spec.n_threads, "folds": split.folds}
     return found if split.kind == "random" else {**found, "split": f"{split.kind}:{split.column}"}

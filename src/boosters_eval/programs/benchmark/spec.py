@@ -54,12 +54,10 @@ class FitSpec(Spec):
 
     @property
     def uses_device(self) -> bool:
-        """Whether it trains on a CUDA device."""
         return self.training.device is not Device.CPU
 
     @property
     def is_paired(self) -> bool:
-        """Whether its times are compared."""
         return self.timing.timed
 
     @property
@@ -74,7 +72,6 @@ class FitSpec(Spec):
         return {**content, "user_metrics": users}
 
     def request(self, seed: int) -> FitRequest:
-        """The request that a runner receives."""
         encoded = self.protocol is not None and self.protocol.encodes_categories
         return FitRequest(
             task=self.task,
@@ -93,7 +90,6 @@ class FitSpec(Spec):
 
 
 def spec_of(cell: Cell) -> FitSpec:
-    """The spec of a cell of this workload."""
     if not isinstance(cell.spec, FitSpec):
         raise TypeError(f"{cell} is not a cell of the workload 'fit'.")
     return cell.spec

@@ -158,7 +158,6 @@ class BuildOrder:
 
 
 def python_tag() -> str:
-    """The interpreter and platform that a build is for."""
     return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
 
 

@@ -42,12 +42,10 @@ class BuildReference:
 
     @property
     def library(self) -> str:
-        """The library that it is a build of."""
         return self.runner.name
 
     @property
     def is_wheel(self) -> bool:
-        """Whether it is a wheel's file."""
         return self.path is not None and self.path.suffix == ".whl"
 
     @property
@@ -66,7 +64,6 @@ class BuildReference:
 
 
 def is_reference(text: object) -> bool:
-    """Whether a text names a build and not a library."""
     if not isinstance(text, str) or _CLASS.fullmatch(text):
         return False
     return bool(_NAMED.fullmatch(text)) or bool(_LIBRARY.fullmatch(text))

@@ -133,7 +133,6 @@ def wheels_folder(home: Path | None = None) -> Path:
 
 
 def list_wheels(home: Path | None = None) -> list[KeptWheel]:
-    """All wheels of commits, the latest used first."""
     root = wheels_folder(home)
     found = [KeptWheel(path) for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
     return sorted(found, key=lambda wheel: wheel.used, reverse=True)
@@ -198,7 +197,6 @@ def _build(tree: Path, command: str | None, scratch: Path, sha: str) -> Path:
 
 
 def _commit(folder: Path, name: str) -> str:
-    """The full id of a commit."""
     try:
         return _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
     except BuildError:

@@ -116,7 +116,6 @@ def find_stored(build_id: str, where: Path | None = None) -> StoredBuild | None:
 
 
 def scan_builds(where: Path | None = None) -> list[StoredBuild]:
-    """Every build, the latest used first."""
     root = builds_folder(where)
     names = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
     found = (find_stored(name, where) for name in names if not name.startswith("."))
@@ -226,7 +225,6 @@ def stamp_of(site: Path) -> str:
 
 
 def size_of(site: Path) -> int:
-    """The bytes of all files."""
     return sum(os.stat(path).st_size for _, path in _files(site))  # noqa: PTH116 (see above)
 
 
