@@ -303,22 +303,12 @@ def run_once(
     done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
     late = late_imports(before)
     y_test = np.asarray(y_valid, dtype=np.float64)
-    metrics = compute_metrics(
-        config.task,
-        y_test,
-        done.predictions,
-        request.n_classes,
-        quantiles=request.quantiles,
-        metrics=config.metrics,
-    )
-    trivial = trivial_scores(
-        config.task,
-        (np.asarray(y_train, dtype=np.float64), None),
-        y_test,
-        n_classes=request.n_classes,
-        quantiles=request.quantiles,
-        metrics=config.metrics,
-    )
+    scored: dict[str, Any] = {
+        "n_classes": request.n_classes,
+        "quantiles": request.quantiles,
+        "metrics": config.metrics,
+    }
+    trivial = trivial_scores(config.task, (np.asarray(y_train, dtype=np.float64), None), y_test, **scored)
     return BenchmarkResult(
         config_name=config.name,
         library=runner.name,
@@ -328,7 +318,7 @@ def run_once(
         dataset_name=config.dataset.name,
         variant=config.variant,
         profile=config.profile.value,
-        metrics=metrics,
+        metrics=compute_metrics(config.task, y_test, done.predictions, **scored),
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
         trivial=trivial or None,
         **measured_fields(runner, translation, done),

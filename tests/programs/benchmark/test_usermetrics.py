@@ -21,7 +21,7 @@ from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import warm
 from boosters_eval.engine.processes import find_program_path
 from boosters_eval.metrics import METRICS, declare_metric
-from boosters_eval.programs.benchmark.usermetrics import find_registered, metric_names
+from boosters_eval.programs.benchmark.spec import find_registered, metric_names
 
 RUNNER = """
 import numpy as np
@@ -217,7 +217,7 @@ def test_a_function_of_a_module_that_is_run_as_the_program_travels_by_the_module
     (package / "helper.py").write_text("VALUE = 0.5\n")
     (package / "program.py").write_text(
         "from .helper import VALUE\ndef half(p, y): return VALUE\nhalf.higher_is_better = True\n"
-        "from boosters_eval.programs.benchmark.usermetrics import find_registered, metric_names\n"
+        "from boosters_eval.programs.benchmark.spec import find_registered, metric_names\n"
         "metric = find_registered(metric_names([half])[0]) if __name__ == '__main__' else None\n"
     )
     metric = runpy.run_module("my_package.program", run_name="__main__", alter_sys=True)["metric"]

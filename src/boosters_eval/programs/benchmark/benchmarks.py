@@ -146,9 +146,7 @@ def make_benchmarks(
     changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
     configs = [
         config.replace(
-            libraries=tuple(name for name in names if name in usable),
-            metrics=(*config.metrics, *metrics),
-            **changes,
+            libraries=tuple(name for name in names if name in usable), metrics=(*config.metrics, *metrics), **changes
         )
         for config, names in _pair_libraries(found.configs, only)
     ]

@@ -15,8 +15,8 @@ from boosters_eval.engine.session import PlannedRun, check_names
 from boosters_eval.programs.benchmark.benchmarks import make_comparison, select_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
 from boosters_eval.programs.benchmark.runs import execute_prepared
+from boosters_eval.programs.benchmark.spec import metric_names
 from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
-from boosters_eval.programs.benchmark.usermetrics import metric_names
 from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:

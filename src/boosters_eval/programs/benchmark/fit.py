@@ -27,8 +27,7 @@ from boosters_eval.metrics.metric import load_implementations
 from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.programs.benchmark.paper_protocol import FitData, override_natives, prepare_data, refuse_ignored
 from boosters_eval.programs.benchmark.preprocessing import load_steps
-from boosters_eval.programs.benchmark.spec import FitSpec, identity_of, model_seed, spec_of
-from boosters_eval.programs.benchmark.usermetrics import UserMetric
+from boosters_eval.programs.benchmark.spec import FitSpec, UserMetric, identity_of, model_seed, spec_of
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import TrainData, find_device_fault
 from boosters_eval.runners.builds.store import changed_since, find_foreign

@@ -23,8 +23,7 @@ from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.seeds import Growth, count_seeds, overrule_seeds
-from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
-from boosters_eval.programs.benchmark.usermetrics import UserMetric, find_in_file, find_registered
+from boosters_eval.programs.benchmark.spec import FitSpec, Timing, UserMetric, find_in_file, find_registered, spec_of
 from boosters_eval.runners.base import cannot_run
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.installed import runner_for, target_of

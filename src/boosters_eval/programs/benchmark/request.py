@@ -170,11 +170,7 @@ class TrainingParameters(Declared):
         None, choice("cpu", "cuda"), "What models are trained on: cpu or cuda. Default: cpu."
     )
     param: Sequence[str] = _of_training(
-        (),
-        text("NAME=VALUE", "NAME=VALUE"),
-        "Canonical parameters: --param max_depth=4.",
-        short="-p",
-        several=True,
+        (), text("NAME=VALUE", "NAME=VALUE"), "Canonical parameters: --param max_depth=4.", short="-p", several=True
     )
 
     def check(self) -> None:
@@ -254,10 +250,7 @@ class Verdicts(OutputOptions):
         "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon.",
     )
     highlight_significant: bool = _of_verdict(
-        True,
-        FLAG,
-        "Highlight the best mean only if its lead is significant, or always.",
-        negative="--highlight-best",
+        True, FLAG, "Highlight the best mean only if its lead is significant, or always.", negative="--highlight-best"
     )
     against: str | None = _of_verdict(
         None,

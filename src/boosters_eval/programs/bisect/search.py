@@ -27,7 +27,7 @@ from boosters_eval.programs.benchmark.compare import read_data_settings, read_tr
 from boosters_eval.programs.benchmark.comparisons import observe
 from boosters_eval.programs.benchmark.planning import check_growth, fit_specs, prepare_seeds
 from boosters_eval.programs.benchmark.runs import collect, run_once
-from boosters_eval.programs.benchmark.usermetrics import find_in_file, metric_names
+from boosters_eval.programs.benchmark.spec import find_in_file, metric_names
 from boosters_eval.programs.bisect.answer import (
     Bisection,
     BisectionStep,
