@@ -49,7 +49,7 @@ def test_two_at_once_install_once_and_the_second_uses_what_the_first_installed(s
 
 
 def test_who_waits_for_the_installation_of_another_says_so(shelf, tmp_path):
-    order = BuildOrder(parse_reference(shelf.old).runner, "commit", "abc", "toy@abc", lambda _: [])
+    order = BuildOrder(parse_reference(shelf.old).runner, "commit", "abc", "toy@abc", [])
     said, waiting = [], threading.Event()
 
     def hear(text):
@@ -148,12 +148,13 @@ def test_the_bytecode_that_an_import_writes_and_a_copied_store_change_nothing(sh
     assert build.is_whole()
 
 
-def test_an_interrupted_installation_leaves_nothing_that_counts(shelf, tmp_path):
-    def interrupted(_):
+def test_an_interrupted_installation_leaves_nothing_that_counts(shelf, tmp_path, monkeypatch):
+    def interrupted(*words):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(installing, "run_pip", interrupted)
     runner = parse_reference(shelf.old).runner
-    order = BuildOrder(runner, "commit", "abc", "toy@abc", interrupted)
+    order = BuildOrder(runner, "commit", "abc", "toy@abc", ["toybooster==1"])
     with pytest.raises(KeyboardInterrupt):
         install_order(order, home=tmp_path)
     assert scan_builds(tmp_path) == find_damaged(tmp_path) == []

@@ -132,21 +132,15 @@ def run_pip(*words: str) -> PipResult:
     return PipResult(process.returncode, output.decode(errors="replace"))
 
 
-def install_into(folder: Path, requirements: Sequence[str], *, dependencies: bool = False) -> PipResult:
-    """Install into a folder and nowhere else; without dependencies, only what is named."""
-    alone = [] if dependencies else ["--no-deps"]
-    return run_pip("install", "--no-user", "--prefix=", *alone, "--target", str(folder), "--", *requirements)
-
-
 @dataclass(frozen=True)
 class BuildOrder:
-    """What is to be installed: `make` gives what pip is told, the alternatives in order, from an empty folder."""
+    """What is to be installed: one of the alternatives that pip is told, the first that there is."""
 
     runner: type[Runner]
     origin: BuildOrigin
     source: str  # what identifies it
     reference: str  # as a user would name it
-    make: Callable[[Path], Sequence[str]]
+    requirements: Sequence[str]
     isolated: bool = False
     settled: Callable[[], str] | None = None  # the source after it was built, if that may have changed it
 
@@ -244,15 +238,13 @@ def _install(order: BuildOrder, home: Path | None) -> StoredBuild:
 
 def _fill(order: BuildOrder, partial: Path) -> None:
     """Try what pip may be told in turn, as long as there is no such distribution."""
-    scratch = partial / "scratch"
-    scratch.mkdir()
-    beside = list_requirements() if order.isolated else []
+    beside, alone = (list_requirements(), ()) if order.isolated else ([], ("--no-deps",))
     done = None
-    for requirement in order.make(scratch):
-        done = install_into(partial / "site", [requirement, *beside], dependencies=order.isolated)
+    for requirement in order.requirements:
+        into = ("--no-user", "--prefix=", *alone, "--target", str(partial / "site"))  # and nowhere else
+        done = run_pip("install", *into, "--", requirement, *beside)
         if not done.is_unknown:
             break
-    shutil.rmtree(scratch, ignore_errors=True)
     if done is None or done.code != 0:
         said = done.last_lines if done else []
         if done and done.is_full:
@@ -308,37 +300,27 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
 
 
 def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
-    if reference.path is not None and not reference.is_wheel:
-        return _folder_order(reference, reference.path, isolated=isolated)
-    if reference.path is None:
-        wanted = [f"{name}=={reference.version}" for name in reference.runner.distributions]
-        return BuildOrder(
-            reference.runner, "version", str(reference.version), str(reference), lambda _: wanted, isolated=isolated
-        )
-    wheel = [str(reference.path)]
-    try:
-        with reference.path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BuildError(f"Cannot read {reference.path}: {error.strerror}.") from None
-    return BuildOrder(reference.runner, "wheel", digest, str(reference), lambda _: wheel, isolated=isolated)
-
-
-def _folder_order(reference: BuildReference, folder: Path, *, isolated: bool) -> BuildOrder:
-    """The order for a source folder as it is now; one that is edited meanwhile is not what was built."""
-    before = digest_files(folder)
+    runner, path, text = reference.runner, reference.path, str(reference)
+    if path is None:
+        wanted = [f"{name}=={reference.version}" for name in runner.distributions]
+        return BuildOrder(runner, "version", str(reference.version), text, wanted, isolated)
+    if reference.is_wheel:
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise BuildError(f"Cannot read {path}: {error.strerror}.") from None
+        return BuildOrder(runner, "wheel", digest, text, [str(path)], isolated)
+    before = digest_files(path)
 
     def settled() -> str:
-        after = digest_files(folder)
+        after = digest_files(path)
         edited = next((name for name, content in before.items() if after.get(name) != content), None)
-        if edited is not None:
+        if edited is not None:  # what was built is not what there is now
             raise BuildError(f"{reference} was changed while it was being built ({edited}): try again.")
         return digest_source(after)  # with what the build itself has left there, so that it is found again
 
-    source = digest_source(before)
-    return BuildOrder(
-        reference.runner, "source", source, str(reference), lambda _: [str(folder)], isolated=isolated, settled=settled
-    )
+    return BuildOrder(runner, "source", digest_source(before), text, [str(path)], isolated, settled)
 
 
 def list_versions(library: str) -> list[str]:
@@ -351,14 +333,8 @@ def list_versions(library: str) -> list[str]:
     if not any(lists) or any(done.is_offline for done in answers):  # half of a list would look like all of it
         raise BuildError(f"pip finds no versions of {library}; it says:", answers[-1].last_lines)
     versions = {version.strip() for found in lists if found for version in found[1].split(",")}
-    return sorted(filter(_RELEASE.fullmatch, versions), key=_numbers)
-
-
-_RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)]
+    released = (version for version in versions if re.fullmatch(r"\d+(\.\d+)*(\.post\d+)?", version))
+    return sorted(released, key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
 
 
 def resolve_build(text: str, *, home: Path | None = None, isolated: bool = False) -> type[Runner]:
