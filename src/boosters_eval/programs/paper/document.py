@@ -274,7 +274,7 @@ def _print_tables(comparison: PaperComparison) -> Iterator[Section]:
     headings = ("Model", "Metric", "Paper", "Ours", "Diff", "Tolerance", "z", "n", "Status")
     for i, (title, datasets) in enumerate(_group_targets(comparison).items()):
         blocks: list[Block] = [
-            Group(dataset, (PlainTable(dataset, headings, tuple(row for one in targets for row in _print_rows(one))),))
+            Group(dataset, (PlainTable(f"{title}, {dataset}", headings, tuple(_print_rows(targets))),))
             for dataset, targets in datasets.items()
         ]
         targets = [target for group in datasets.values() for target in group]
@@ -285,13 +285,15 @@ def _print_tables(comparison: PaperComparison) -> Iterator[Section]:
         yield Section(f"table-{i}", title, tuple(blocks), only="text")
 
 
-def _print_rows(target: TargetComparison) -> Iterator[tuple[str | int | Mark, ...]]:
-    for metric in target.metrics:
-        values = show_paper_value(metric), show_our_value(metric), show_difference(metric), show_tolerance(metric)
-        status = Mark(show_status(metric), _judge(metric))
-        yield (name_row(target), label_metric(metric.metric_name), *values, _show_z(metric), metric.n, status)
-    if not target.metrics:
-        yield (name_row(target), *[MISSING] * 7, Mark(" ".join(MARKS["missing"][:2]), "missing"))
+def _print_rows(targets: Iterable[TargetComparison]) -> Iterator[tuple[str | int | Mark, ...]]:
+    for target in targets:
+        name = name_row(target)
+        for metric in target.metrics:
+            values = show_paper_value(metric), show_our_value(metric), show_difference(metric), show_tolerance(metric)
+            status = Mark(show_status(metric), _judge(metric))
+            yield (name, label_metric(metric.metric_name), *values, _show_z(metric), metric.n, status)
+        if not target.metrics:
+            yield (name, *[MISSING] * 7, Mark(" ".join(MARKS["missing"][:2]), "missing"))
 
 
 def _show_z(metric: MetricComparison) -> str:
