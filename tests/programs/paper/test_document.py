@@ -4,7 +4,7 @@ import re
 
 from markdown_it import MarkdownIt
 
-from boosters_eval.programs.paper.comparison import read_comparison
+from boosters_eval.programs.paper.comparison import PaperResults, read_comparison
 from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
 
@@ -98,3 +98,24 @@ def test_a_comparison_of_nothing_can_be_shown():
     found = compare_results(spec, paper_results())
     assert "There is no primary target to compare." in found.to_markdown()
     assert "There is nothing to compare." in found.to_html()
+
+
+def test_what_was_measured_is_a_document_too():
+    results = paper_results(
+        measured({"rmse": (1.0, 1.2)}), measured(row="Other", status="failed", reason="It crashed.")
+    )
+    text = results.to_markdown()
+    assert "1 of 2 targets ran." in text
+    assert "rmse 1.1 ± 0.14 (n = 2)" in text
+    assert "<h1>Results: A Paper</h1>" in results.to_html()
+    assert PaperResults.model_validate_json(results.to_json()) == results
+
+
+def test_a_tex_file_of_the_report_names_its_tables_apart(comparison):
+    labels = re.findall(r"\\label\{([^}]*)\}", comparison.to_latex())
+    assert len(set(labels)) == len(labels) > 2
+
+
+def test_nothing_in_the_report_is_invisible():
+    found = compare_results(paper(paper="A\x1b[31m\u202ePaper"), paper_results(paper="A\x1b[31m\u202ePaper"))
+    assert not [char for char in found.to_markdown() if not char.isprintable() and char != "\n"]

@@ -14,6 +14,7 @@ from boosters_eval.programs.paper.extract import (
     BenchmarkEntry,
     BenchmarkTable,
     ExtractedPaper,
+    extract,
     extract_benchmarks,
     write_specification,
 )
@@ -546,3 +547,13 @@ def test_python_extracts_and_writes_too_and_is_told_of_parameters(tmp_path):
         extract_paper(tmp_path / "paper.md", columns="rows")
     with pytest.raises(FileFormatError, match=r"empty\.md has no table of results that can be read\."):
         extract_paper(tmp_path / "empty.md")
+
+
+def test_what_was_extracted_is_a_document_too(tmp_path):
+    path = tmp_path / "paper.md"
+    path.write_text(CONVERTED)
+    found = extract(ExtractPaperRequest(document=path, tables=["4"]))
+    assert "# Tables: Revisiting models\n" in found.to_markdown()
+    assert "## Not read:" in found.to_markdown()
+    assert "columns: " in found.to_html()
+    assert ExtractedPaper.model_validate_json(found.to_json()) == found.paper

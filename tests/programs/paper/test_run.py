@@ -25,9 +25,10 @@ from boosters_eval.programs.history.query import read_cell_seconds
 from boosters_eval.programs.paper.comparison import PaperResults
 from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.paper.plan import plan_targets
+from boosters_eval.programs.paper.request import ListPaperRequest
 from boosters_eval.programs.paper.scoring import open_model, predict
 from boosters_eval.programs.paper.specification import PaperSpecification, read_specification
-from boosters_eval.programs.paper.targets import find_obstacle, find_targets, match_metrics
+from boosters_eval.programs.paper.targets import find_obstacle, find_targets, list_targets, match_metrics
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import TrainingConfig
@@ -373,6 +374,14 @@ def test_python_validates_lists_compares_and_reports_without_a_file(home, tmp_pa
     assert unbound.reason == "Nothing is bound to this row: give it a 'run', or its model with 'model'."
     written = set(tmp_path.iterdir()) - before - {tmp_path / "__pycache__"}  # of the functions, where Python keeps it
     assert written == {home, tmp_path / "imported"}
+
+
+def test_the_targets_are_a_document_too(tmp_path):
+    path = write(tmp_path, {"good": call("number"), "unbound": None})
+    listed = list_targets(ListPaperRequest(files=[path]))
+    assert f"## {path}: " in listed.to_markdown().replace("\\_", "_")
+    assert "callable functions:number" in listed.to_html()
+    assert [record["runnable"] for record in json.loads(listed.to_json())] == [True, False]
 
 
 def test_python_is_told_of_parameters(tmp_path):

@@ -66,12 +66,9 @@ class Unread(Model):
 
     @property
     def place(self) -> str:
-        parts = [
-            f"line {self.line}",
-            f"row '{self.row}'" if self.row else "",
-            f"column '{self.column}'" if self.column else "",
-        ]
-        return ", ".join(part for part in parts if part)
+        row = f", row '{self.row}'" if self.row else ""
+        column = f", column '{self.column}'" if self.column else ""
+        return f"line {self.line}{row}{column}"
 
     def __str__(self) -> str:
         return f"{self.place}: {f'{self.text!r}: ' if self.text else ''}{self.why}"

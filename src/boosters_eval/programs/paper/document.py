@@ -247,13 +247,12 @@ def _summarize(comparison: PaperComparison) -> Section:
         (f"{mark} {name}{f' ({meaning})' if meaning else ''}", comparison.counts[status])
         for status, (mark, name, meaning) in MARKS.items()
     ]
-    blocks: list[Block] = [
+    blocks = (
         _list_pairs({name: text for name, text in head.items() if text}),
         PlainTable("Summary", ("Status", "Count"), tuple(counts)),
         _list_pairs({"Overall": " ".join(OVERALL[comparison.verdict])}),
-    ]
-    notes = [Notes(comparison.notes)] if comparison.notes else []
-    return Section("counts", "Summary", (*blocks, *notes), only="text")
+    )
+    return Section("counts", "Summary", blocks, only="text", detail=True)
 
 
 def _list_pairs(pairs: Mapping[str, str]) -> Listing:
@@ -346,7 +345,7 @@ def _draw_tables(comparison: PaperComparison) -> Iterator[Section]:
     search = "Filter comparisons" if sum(map(len, groups.values())) > 1 else ""
     nothing = (Paragraph("There is nothing to compare."),)
     yield Section("results", "Results", results or nothing, search=search, only="page")
-    yield Section("notes", "Notes", (Notes(comparison.notes),) if comparison.notes else (), only="page")
+    yield Section("notes", "Notes", (Notes(comparison.notes),) if comparison.notes else ())
 
 
 def _make_table(title: str, dataset: str, name: str, targets: Sequence[TargetComparison]) -> ReportTable:
