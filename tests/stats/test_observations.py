@@ -147,7 +147,7 @@ def test_tests_for_independent_splits_are_refused_on_splits_that_are_not(kind, t
     groups = {"n_train_groups": 40, "n_valid_groups": 10} if kind == "group" else {}
     found = verdict(sides(kind, 5, **groups), test=test)
     assert (found.verdict, found.p_value) == ("inconclusive", None)
-    assert f"The test '{test}' takes splits for independent" in found.note
+    assert f"The test '{test}' treats splits as independent" in found.note
 
 
 @pytest.mark.parametrize(

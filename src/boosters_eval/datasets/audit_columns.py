@@ -160,7 +160,10 @@ def _row_numbers(whole: NDArray[Any]) -> str:
     known = whole[~_is_missing(whole)]
     rises, falls = bool((known[1:] > known[:-1]).all()), bool((known[1:] < known[:-1]).all())
     if not rises and not falls:
-        return _dense(known)
+        low, high = float(known.min()), float(known.max())
+        if high - low + 1 > DENSE * len(known) or np.bincount((known - known.min()).astype(np.int64)).max() > 1:
+            return ""
+        return f"numbers the rows in another order: {len(known)} distinct whole numbers from {low:.0f} to {high:.0f}"
     steps = np.diff(known.astype(np.float64))
     if (steps == steps[0]).all():
         return f"counts the rows: each value is the one before {'+' if rises else '-'} {abs(steps[0]):g}"
@@ -173,13 +176,6 @@ def grows(column: SampledColumn) -> bool:
         return False
     steps = np.diff(column.known)
     return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
-
-
-def _dense(known: NDArray[Any]) -> str:
-    low, high = float(known.min()), float(known.max())
-    if high - low + 1 > DENSE * len(known) or np.bincount((known - known.min()).astype(np.int64)).max() > 1:
-        return ""
-    return f"numbers the rows in another order: {len(known)} distinct whole numbers from {low:.0f} to {high:.0f}"
 
 
 def number_note(column: SampledColumn) -> str:

@@ -82,10 +82,11 @@ def alone(column: _Floats, target: AuditTarget, bound: float, *, categorical: bo
     not tried on others.
     """
     if not (target.classes or categorical or np.isnan(column).any() or column.min() == column.max()):
-        same_order = _correlation(ranks(column), target.ranks) ** 2
+        a, b = (each - each.mean() for each in (ranks(column), target.ranks))
+        same_order = float(a @ b / np.sqrt((a @ a) * (b @ b))) ** 2
         if same_order >= bound:  # few rows make a tree too coarse to see it
             return same_order
-    bins = _levels(column) if categorical else _binned(column)
+    bins = np.unique(column, return_inverse=True)[1] if categorical else _binned(column)
     counts, sums = target.counted(bins, int(bins.max()) + 1)
     all_counts, all_sums = counts.sum(axis=0), sums.sum(axis=0)
     best = all_sums / np.maximum(all_counts, 1)[:, None]  # no tree on these bins fits better
@@ -111,11 +112,6 @@ def ranks(values: _Floats) -> _Floats:
     return middle
 
 
-def _correlation(a: _Floats, b: _Floats) -> float:
-    a, b = a - a.mean(), b - b.mean()
-    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
-
-
 def _folds(labels: _Codes) -> _Codes:
     """A part for each row; every class is spread evenly over the parts."""
     rows = len(labels)
@@ -123,10 +119,6 @@ def _folds(labels: _Codes) -> _Codes:
     parts = np.empty(rows, dtype=np.int64)
     parts[order[np.argsort(labels[order], kind="stable")]] = np.arange(rows) % (_FOLDS if rows < _FEW_ROWS else 2)
     return parts
-
-
-def _levels(column: _Floats) -> _Codes:
-    return np.unique(column, return_inverse=True)[1]
 
 
 def _binned(column: _Floats) -> _Codes:

@@ -81,7 +81,6 @@ def _as_task(config: DatasetConfig, task: Task) -> DatasetConfig:
 
 _ACCEPTED = "names, DatasetConfigs, data frames with a 'target', (X, y), or a dict of names and such frames or arrays"
 _LONG = 60  # letters of what is not shown in a sentence
-_TARGET = "target"  # of arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +114,10 @@ def given_datasets(value: Any, target: str | None = None) -> list[Any]:
             out.append(item)
         else:
             frames += 1
-            out.append(_given(item, target, name or ("data" if frames == 1 else f"data{frames}")))
+            called = name or ("data" if frames == 1 else f"data{frames}")
+            if target is None and not _is_pair(item):
+                raise ConfigError("A data frame needs the 'target' parameter: the name of the column to predict.")
+            out.append(_from_arrays(item, target, called) if _is_pair(item) else GivenFrame(item, str(target), called))
     if target is not None and not frames and not any(is_file(item) for item in out):
         raise ConfigError(f"{the('target')} is for data frames and files. Got '{target}' without either.")
     return out
@@ -156,20 +158,12 @@ def _is_pair(item: Any) -> bool:
     return (_is_frame(x) or hasattr(x, "shape") or isinstance(x, list)) and hasattr(y, "__len__")
 
 
-def _given(item: Any, target: str | None, name: str) -> GivenFrame:
-    if _is_pair(item):
-        x, y = item
-        return _from_arrays(x, y, target, name)
-    if target is None:
-        raise ConfigError("A data frame needs the 'target' parameter: the name of the column to predict.")
-    return GivenFrame(item, target, name)
-
-
-def _from_arrays(x: Any, y: Any, target: str | None, name: str) -> GivenFrame:
+def _from_arrays(pair: tuple[Any, Any], target: str | None, name: str) -> GivenFrame:
     """Arrays as a data frame, in which text is as welcome as numbers."""
     import numpy as np  # noqa: PLC0415 (keeps start-up fast)
     import pandas as pd  # noqa: PLC0415 (slow to import)
 
+    x, y = pair
     if hasattr(x, "tocsr"):
         raise ConfigError("The features X must be a dense array: pass X.toarray(). Got a sparse one instead.")
     if _is_frame(x):
@@ -186,7 +180,7 @@ def _from_arrays(x: Any, y: Any, target: str | None, name: str) -> GivenFrame:
     labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim != 1 or len(labels) != len(frame):
         raise ConfigError(f"The target y must be one value per row of X, {len(frame)}. Got {labels.shape} instead.")
-    column = target or _TARGET
+    column = target or "target"
     if column in frame.columns:
         raise ConfigError(f"The target y cannot be called '{column}', as a column of X is: set 'target'.")
     frame[column] = labels

@@ -274,7 +274,8 @@ def _checked(info: MetricInfo, param: Param, value: Any) -> Value:
     elif param.kind == "int":
         must = f"an integer of at least {param.low}" + (f" and at most {param.high}" if param.high else "")
         number = _real(value)
-        if number is not None and number == math.floor(number) and _between(number, param.low, param.high):
+        low, high = param.low or 0, param.high or math.inf
+        if number is not None and number == math.floor(number) and low <= number <= high:
             checked = int(number)
     else:
         must = "a finite number" if param.low is None else "a finite number greater than 0"
@@ -283,10 +284,6 @@ def _checked(info: MetricInfo, param: Param, value: Any) -> Value:
     if checked is None:
         raise ConfigError(f"The '{param.name}' parameter of {info.name} must be {must}. Got {value!r} instead.")
     return checked
-
-
-def _between(number: float, low: float | None, high: float | None) -> bool:
-    return (low is None or number >= low) and (high is None or number <= high)
 
 
 def _real(value: Any) -> float | None:

@@ -175,15 +175,10 @@ def _scores(scores: Sequence[float]) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         values = np.full(1, np.nan)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise BootstrapInputError(
-            f"The 'scores' parameter must be a list of numbers from 0 to 1. Got {_excerpt(scores)} instead."
-        )
+        text = repr(scores)
+        got = text if len(text) <= 80 else f"{text[:77]}..."
+        raise BootstrapInputError(f"The 'scores' parameter must be a list of numbers from 0 to 1. Got {got} instead.")
     return values
-
-
-def _excerpt(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 PROMISED = 0.95  # what the bound is said to cover; nothing here claims more

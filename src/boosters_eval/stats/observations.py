@@ -119,11 +119,9 @@ def design_of(side: AnySide, test: TestName) -> Design | None:
         return None
     what = "windows of time" if first.kind == "time" else "splits by group"
     if test != "corrected":
-        return Design(refusal=f"The test '{test}' takes splits for independent, which {what} are not.")
-    return _windows(side) if first.kind == "time" else _groups(side)
-
-
-def _windows(side: AnySide) -> Design:
+        return Design(refusal=f"The test '{test}' treats splits as independent, which {what} are not.")
+    if first.kind == "group":
+        return _groups(side)
     count = len(by_split(side))
     too_few = f"{count} windows of time are too few for a test: {LEAST_WINDOWS} are needed."
     return Design(ordered=True, refusal=too_few if count < LEAST_WINDOWS else "")
@@ -131,8 +129,7 @@ def _windows(side: AnySide) -> Design:
 
 def _groups(side: AnySide) -> Design:
     """Splits that share groups tell the spread no better than the groups themselves could."""
-    counts = {(one.n_train_groups or 0) + (one.n_valid_groups or 0) for one in side.values()}
-    count = min(counts)
+    count = min((one.n_train_groups or 0) + (one.n_valid_groups or 0) for one in side.values())
     folded = all(repeat.fold is not None for repeat in side) and len({repeat.seed for repeat in side}) == 1
     least = LEAST_GROUPS_IN_FOLDS if folded else LEAST_GROUPS
     refusal = ""

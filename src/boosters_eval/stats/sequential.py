@@ -272,16 +272,12 @@ def place(
     for side, likeness in ((earlier, "earlier"), (later, "later")):
         if _identical(candidate, side):
             return Placement("earlier" if likeness == "earlier" else "later", before, after, True, True)
-    shown = [part for part in (before, after) if _goes(part, rising=rising)]
+    shown = [part for part in (before, after) if part.outcome == "changed" and (part.size > 0) == rising]
     if shown:
         # If both halves contain a change, the search follows the larger one.
         largest = max(shown, key=lambda part: abs(part.size))
         return Placement("later" if largest is before else "earlier", before, after, settled=True)
     return Placement("undecided", before, after, settled=before.outcome == after.outcome == "unchanged")
-
-
-def _goes(part: Shift, *, rising: bool) -> bool:
-    return part.outcome == "changed" and (part.size > 0) == rising
 
 
 def _identical(a: Side, b: Side) -> bool:
