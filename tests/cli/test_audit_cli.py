@@ -70,8 +70,8 @@ def test_nothing_is_said_of_a_bundled_data_set_without_findings_and_little_of_ma
 
 def test_show_has_the_audit_in_full(fair, boosters_eval):
     text = boosters_eval("datasets", "show", fair, check=0).stdout
-    assert "\n  id: Unnamed: 0, key, code\n" in text
-    assert "\n  ! constant: 'one' is always 1 [--drop one]\n" in text
+    assert "\n- id: Unnamed: 0, key, code\n" in text
+    assert "\n- ! constant: 'one' is always 1 [--drop one]\n" in text
     shown = json.loads(boosters_eval("datasets", "show", fair, "--json", check=0).stdout)
     assert shown["audit"]["findings"][0] == {
         "kind": "leak",

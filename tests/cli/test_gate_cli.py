@@ -51,9 +51,7 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
     assert at("good", "--no-held-out", "-o", "out/decision.json") == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
-    assert lines[:12] == [
-        "Gate: boosters",
-        "",
+    assert lines[:10] == [
         "PROMOTED: tier bronze, threshold 0.79.",
         "  The lower bound 1.000 on 10 data sets reaches the threshold.",
         "",
@@ -65,7 +63,7 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
         "mean (not judged)       1.000, standard deviation 0",
         "",
     ]
-    assert [line.partition(":")[0] for line in lines[12:]] == ["Note", "Note"]
+    assert [line.partition(":")[0] for line in lines[10:]] == ["Note", "Note"]
     assert "Written: out/decision.json" in captured.err
     assert verify_decision(tmp_path / "out" / "decision.json") == ""
 
@@ -73,7 +71,7 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
 def test_a_worse_run_is_held_with_its_worst_cases(at, capsys):
     assert at("poor", "--no-held-out", "--threshold", "0.98") == 1
     out = capsys.readouterr().out
-    assert out.startswith("Gate: boosters\n\nHELD: tier bronze, threshold 0.98.\n  The lower bound ")
+    assert out.startswith("HELD: tier bronze, threshold 0.98.\n  The lower bound ")
     assert "is below the threshold 0.98." in out
     assert "There are 10 configs with other parameters than the baseline's" in out
     assert re.search(r"problem_bowl_few/gbdt\|42 +0\.", out)

@@ -87,7 +87,7 @@ def test_unreadable_runs_are_listed_and_shown_as_such(shell, call, runs):
     plan = made_run(shell, "a")
     (runs / plan.run_id / "environment.json").write_text("{")
     assert "unreadable: " in call("list").out
-    assert "state     unreadable: " in call("show", plan.run_id).out
+    assert "state      unreadable: " in call("show", plan.run_id).out
     (runs / plan.run_id / "journal.jsonl").unlink()
     assert json.loads(call("list", "--json").out)[0]["state"] == "unreadable"
 
@@ -96,11 +96,11 @@ def test_show_has_the_facts_the_attempts_and_what_to_do_next(shell, call):
     plan = made_run(shell, "a", name="first", command=("compare", "--name", "first"))
     interrupted(shell, "a", command=("compare", "-s", "3"))
     out = call("show", "first").out
-    assert f"run       {plan.run_id}" in out
-    assert "resume    boosters-eval compare -s 3 --resume" in out
-    assert "attempt   1: " in out
+    assert f"run        {plan.run_id}" in out
+    assert "resume     boosters-eval compare -s 3 --resume" in out
+    assert "attempt 1  " in out
     assert "first, finished" in out
-    assert "attempt   2: " in out
+    assert "attempt 2  " in out
     assert "unfinished" in out
     shown = json.loads(call("show", plan.run_id[:6], "--json").out)
     assert [attempt["state"] for attempt in shown["attempts"]] == ["finished", "unfinished"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import UnknownNameError
@@ -85,12 +86,15 @@ class ReportedFindings(Reported, Findings):
 
     def show(self, screen: Screen) -> None:
         """The document as it fits the terminal; elsewhere as Markdown, unless it is plain."""
-        if not screen.is_terminal and not self.plain:
+        document = self.document()
+        if self.plain:
+            document = replace(document, title="")  # the command has just been typed
+        elif not screen.is_terminal:
             screen.write(self.to_markdown())
             return
         from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
 
-        print_document(self.document(), screen.console(), whole=screen.verbose, every_note=screen.verbose)
+        print_document(document, screen.console(), whole=screen.verbose, every_note=screen.verbose)
 
 
 class ListedFindings(ReportedFindings):

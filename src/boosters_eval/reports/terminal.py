@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from boosters_eval.core.text import clean_lines, count_of
+from boosters_eval.core.text import clean, clean_lines, count_of
 from boosters_eval.reports.document import (
     Card,
     Charts,
@@ -66,6 +66,7 @@ class _Printer:
     def __init__(self, document: Document, console: Console, *, every_note: bool) -> None:
         self.document, self.console = document, console
         self.width = width_of(console)
+        self.tidy = clean_lines if console.is_terminal else _one_line  # in a pipe, a row is one line
         self.styled = console.is_terminal and console.color_system is not None  # a dumb terminal shows neither
         self.tables = document.tables()
         notes = [block.texts for block in document.blocks() if isinstance(block, Notes)]
@@ -134,13 +135,16 @@ class _Printer:
             self._lines(f"{name:<{width}}  {value}" for name, value in shown)
             self.console.print()
         elif table.rows:
-            rows = tuple(tuple(_mark(cell, styled=self.styled) for cell in row) for row in table.rows)
+            rows = tuple(tuple(self._mark(cell) for cell in row) for row in table.rows)
             print_grid(Grid(table.headings, rows, keys=table.keys), self.console)
             self.console.print()
 
+    def _mark(self, cell: Cell) -> Span:
+        return Span(self.tidy(show_cell(cell)), _STYLES.get(getattr(cell, "kind", ""), "") if self.styled else "")
+
     def _lines(self, texts: Iterable[str], style: str = "") -> None:
         """Text is inserted as such, so that no name is read as markup."""
-        for text in map(clean_lines, texts):
+        for text in map(self.tidy, texts):
             lines = [text] if self.width is None else wrapped_with_indent(text, self.width)
             print_lines(self.console, [[Text(line, style=style) for line in lines]])
 
@@ -193,6 +197,5 @@ def _span(cell: TableCell, *, styled: bool) -> Span:
     return Span(cell.shown, "bold green" if cell.best else _STYLES[cell.status])
 
 
-def _mark(cell: Cell, *, styled: bool) -> Span:
-    kind = getattr(cell, "kind", "")
-    return Span(clean_lines(show_cell(cell)), _STYLES.get(kind, "") if styled else "")
+def _one_line(text: str) -> str:
+    return clean(" ".join(text.split("\n")))

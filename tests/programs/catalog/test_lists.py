@@ -1,5 +1,7 @@
 """What there is, from Python."""
 
+import json
+
 from boosters_eval import RUNNERS, SUITES, list_datasets, list_libraries, list_metrics, list_suites
 
 
@@ -15,3 +17,10 @@ def test_generated_problems_are_listed_if_asked_for():
     assert {record["data set"] for record in usual.records} < {record["data set"] for record in every.records}
     assert usual.more.startswith("And ")
     assert every.more == ""
+
+
+def test_a_list_has_every_rendering():
+    found = list_metrics()
+    assert found.to_markdown().startswith("# Metrics\n\n| metric ")
+    assert "<h1>Metrics</h1>" in found.to_html()
+    assert json.loads(found.to_json())[0] == found.records[0]

@@ -162,10 +162,6 @@ class Baseline(Reported, _Part):
 
         return lay_out_baseline(self)
 
-    def to_model(self) -> Self:
-        """Itself."""
-        return self
-
     @model_validator(mode="before")
     @classmethod
     def _read_rfc(cls, raw: Any) -> Any:

@@ -107,10 +107,6 @@ class Bisection(ReportedFindings, Model):
             ),
         )
 
-    def to_model(self) -> Self:
-        """Itself."""
-        return self
-
     def show(self, screen: Screen) -> None:
         """The answer, and the steps unless they are on the screen already."""
         if screen.is_terminal and not screen.quiet and sys.stderr.isatty():

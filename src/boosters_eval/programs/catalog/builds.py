@@ -6,11 +6,13 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ExitCode, Interruption
 from boosters_eval.core.findings import Findings, Removable, Removal
-from boosters_eval.core.text import count_of, dump_json, format_size
+from boosters_eval.core.text import count_of, format_size
+from boosters_eval.reports.document import Document, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners.builds.install import install_reference
 from boosters_eval.runners.builds.reference import parse_reference
 from boosters_eval.runners.builds.sources import list_wheels, wheels_folder
@@ -55,29 +57,31 @@ def list_builds(request: ListBuildsRequest) -> ListedBuilds:
 
 
 @dataclass(frozen=True)
-class ListedBuilds(Findings):
+class ListedBuilds(ReportedFindings):
     """The builds in a home, and the wheels that bisections have built."""
 
+    plain: ClassVar[bool] = True
     builds: tuple[StoredBuild, ...]
     wheels: tuple[KeptWheel, ...]
     request: ListBuildsRequest
 
+    def document(self) -> Document:
+        rows = tuple(
+            (item.build_id, item.reference, item.version, _kind(build), _when(build.used), format_size(item.size))
+            for build in self.builds
+            for item in (build.record,)
+        )
+        table = PlainTable("Builds", ("build", "of", "version", "kind", "last used", "size"), rows)
+        return Document("Builds", sections=(Section("builds", "", (table,)),))
+
+    def to_model(self) -> list[dict[str, Any]]:
+        return [_record(build) for build in self.builds]
+
     def show(self, screen: Screen) -> None:
-        if not self.builds:
-            screen.note(f"Note: there are no builds in {builds_folder(self.request.home)}.")
+        if self.builds:
+            super().show(screen)
         else:
-            rows = [
-                (item.build_id, item.reference, item.version, _kind(build), _when(build.used), format_size(item.size))
-                for build in self.builds
-                for item in (build.record,)
-            ]
-            screen.rows(("build", "of", "version", "kind", "last used", "size"), rows)
-        self._note_wheels(screen)
-
-    def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
-        return dump_json([_record(build) for build in self.builds])
-
-    def _note_wheels(self, screen: Screen) -> None:
+            screen.note(f"Note: there are no builds in {builds_folder(self.request.home)}.")
         if self.wheels:
             size = format_size(sum(wheel.size for wheel in self.wheels))
             what = f"{count_of(len(self.wheels), 'wheel')} of commits, {size}"
@@ -90,9 +94,10 @@ def show_build(request: ShowBuildRequest) -> ShownBuild:
 
 
 @dataclass(frozen=True)
-class ShownBuild(Findings):
+class ShownBuild(ReportedFindings):
     """A build, and whether its files are as they were installed."""
 
+    plain: ClassVar[bool] = True
     build: StoredBuild
     whole: bool
 
@@ -101,9 +106,9 @@ class ShownBuild(Findings):
         """A build whose files were changed is not as it says."""
         return ExitCode.SUCCESS if self.whole else ExitCode.EXECUTION_ERROR
 
-    def show(self, screen: Screen) -> None:
+    def document(self) -> Document:
         build, record = self.build, self.build.record
-        lines = {
+        facts = {
             "build": record.build_id,
             "of": record.reference,
             "library": record.library,
@@ -120,12 +125,11 @@ class ShownBuild(Findings):
             "last used": _when(build.used),
             "folder": f"{build.folder} ({format_size(record.size)})",
         }
-        for label, value in lines.items():
-            if value:
-                screen.say(f"{label:<11}{value}")
+        table = PlainTable.of_facts("Build", facts)
+        return Document(f"Build {record.build_id}", sections=(Section("facts", "", (table,)),))
 
-    def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
-        return dump_json({**_record(self.build), "whole": self.whole})
+    def to_model(self) -> dict[str, Any]:
+        return {**_record(self.build), "whole": self.whole}
 
 
 def choose_builds(request: RemoveBuildsRequest) -> Removal:
@@ -143,15 +147,15 @@ def choose_unused(request: PruneBuildsRequest) -> Removal:
         if path.stat().st_mtime < limit
     ]
     things += [
-        Removable(wheel.folder.name, _wheel_line(wheel), wheel.remove)
+        Removable(
+            wheel.folder.name,
+            f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {format_size(wheel.size)}",
+            wheel.remove,
+        )
         for wheel in list_wheels(request.home)
         if wheel.used < limit
     ]
     return Removal("build", tuple(things))
-
-
-def _wheel_line(wheel: KeptWheel) -> str:
-    return f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {format_size(wheel.size)}"
 
 
 def _removable(build: StoredBuild) -> Removable:

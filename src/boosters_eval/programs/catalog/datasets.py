@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_ite
 from boosters_eval.datasets.store import audit_of, open_stored
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.compare import read_data_settings
+from boosters_eval.reports.document import Code, Document, Listing, Paragraph, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,13 +111,13 @@ def _audit_lines(audit: DataAudit) -> list[str]:
     """The audit in full, as lines: the data set, its columns by what they are used as, and the findings."""
     lines = [audit.headline]
     for role, names in audit.by_role().items():
-        lines.append(f"  {role}: {', '.join(map(_one_line, names))}")
+        lines.append(f"{role}: {', '.join(map(_one_line, names))}")
     found = {finding.column for finding in audit.findings}
     for column in audit.columns:
         if column.note and column.name not in found:
             named = f"'{column.name}'" in column.note
-            lines.append(f"  {column.note}" if named else f"  {column.name}: {column.note}")
-    lines += [f"  ! {finding}" for finding in audit.findings] or ["  nothing suspicious"]
+            lines.append(column.note if named else f"{column.name}: {column.note}")
+    lines += [f"! {finding}" for finding in audit.findings] or ["nothing suspicious"]
     return [_one_line(line) for line in lines]
 
 
@@ -146,36 +148,42 @@ class FetchedDatasets(Findings):
 
 
 @dataclass(frozen=True)
-class DescribedDataset(Findings):
+class DescribedDataset(ReportedFindings):
     """The facts of a data set, the distribution of its target, and its audit."""
 
+    plain: ClassVar[bool] = True
     facts: dict[str, Any]  # in the order in which they are shown
     bars: tuple[Bar, ...]
     audit: DataAudit
     notes: tuple[str, ...] = ()
     json: bool = False
 
-    def show(self, screen: Screen) -> None:
-        """Facts, audit and a plot; what the audit says is not noted again."""
-        lines = _audit_lines(self.audit)
-        shown_below = set() if self.json else {line.strip() for line in lines}
-        for sentence in self.notes:
-            if sentence not in shown_below:
-                screen.note(f"Note: {sentence}")
-        if self.json:
-            screen.json(self.record())
-            return
-        shown = {key: _text(value) for key, value in self.facts.items()}
-        width = max(map(len, shown))
-        for key, value in shown.items():
-            if value:
-                screen.say(f"{key:<{width}}  {value}")
-        screen.say("\naudit\n" + "\n".join(lines))
-        screen.say("\ntarget distribution\n" + _plot(self.bars))
+    def document(self) -> Document:
+        facts = {name: _text(value) for name, value in self.facts.items()}
+        headline, *lines = _audit_lines(self.audit)
+        return Document(
+            f"Data set {self.facts['name']}",
+            sections=(
+                Section("facts", "", (PlainTable.of_facts("Facts", facts),), short="Facts"),
+                Section("audit", "Audit", (Paragraph(headline), Listing.of(*lines))),
+                Section("target", "Target Distribution", (Code(_plot(self.bars)),)),
+            ),
+        )
 
-    def record(self) -> dict[str, Any]:
+    def to_model(self) -> dict[str, Any]:
         bars = [asdict(bar) for bar in self.bars]
         return {**self.facts, "target distribution": bars, "audit": self.audit.model_dump(mode="json")}
+
+    def show(self, screen: Screen) -> None:
+        """Notes too, except those that the audit shows."""
+        shown = () if self.json else _audit_lines(self.audit)
+        for sentence in self.notes:
+            if sentence not in shown:
+                screen.note(f"Note: {sentence}")
+        if self.json:
+            screen.json(self.to_model())
+        else:
+            super().show(screen)
 
 
 def write_settings(request: InitDatasetRequest) -> WrittenSettings:

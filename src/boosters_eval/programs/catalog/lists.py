@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import tell
-from boosters_eval.core.text import dump_json
+from boosters_eval.reports.document import Document, Paragraph, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.core.registry import Registry
     from boosters_eval.programs.catalog.request import (
         DatasetsRequest,
@@ -20,34 +19,34 @@ if TYPE_CHECKING:
         MetricsRequest,
         SuitesRequest,
     )
+    from boosters_eval.reports.document import Cell
 
 
 @dataclass(frozen=True)
-class Inventory(Findings):
+class Inventory(ReportedFindings):
+    """What is listed, a record each."""
+
+    plain: ClassVar[bool] = True
+    title: str
     records: tuple[Mapping[str, Any], ...]
     more: str = ""  # a line about what is not listed
 
-    def show(self, screen: Screen) -> None:
-        if self.records:
-            rows = [[_text(value) for value in record.values()] for record in self.records]
-            screen.rows(list(self.records[0]), rows)
-        if self.more:
-            screen.say(self.more)
+    def document(self) -> Document:
+        rows = tuple(tuple(map(_cell, record.values())) for record in self.records)
+        headings = tuple(self.records[0]) if self.records else ()
+        more = (Paragraph(self.more),) if self.more else ()
+        return Document(self.title, sections=(Section("list", "", (PlainTable(self.title, headings, rows), *more)),))
 
-    def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        return dump_json(list(self.records))
+    def to_model(self) -> list[Mapping[str, Any]]:
+        return list(self.records)
 
 
-def _text(value: Any) -> str:
-    if value is None or value == "":
-        return "-"
+def _cell(value: Any) -> Cell:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", " ")
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value)) or "-"
-    return str(value)
+        value = ", ".join(map(str, value))
+    return None if value == "" else value if isinstance(value, int) or value is None else str(value)
 
 
 def list_libraries(request: LibrariesRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
@@ -68,7 +67,7 @@ def list_libraries(request: LibrariesRequest) -> Inventory:  # noqa: ARG001 (it 
             }
         )
     _tell_of_broken(RUNNERS)
-    return Inventory(tuple(records))
+    return Inventory("Libraries", tuple(records))
 
 
 def _able(runner: Any) -> dict[str, list[str]]:
@@ -108,7 +107,7 @@ def list_datasets(request: DatasetsRequest) -> Inventory:
         )
     _tell_of_broken(DATASETS)
     more = f"And {len(PROBLEMS)} generated problems, see: boosters-eval list datasets --all"
-    return Inventory(tuple(records), "" if request.every else more)
+    return Inventory("Data sets", tuple(records), "" if request.every else more)
 
 
 def list_suites(request: SuitesRequest) -> Inventory:
@@ -138,24 +137,23 @@ def list_suites(request: SuitesRequest) -> Inventory:
             }
         )
     _tell_of_broken(SUITES)
-    return Inventory(tuple(records))
+    return Inventory("Suites", tuple(records))
 
 
 def list_metrics(request: MetricsRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
     from boosters_eval.metrics import METRICS  # noqa: PLC0415 (keeps other lists fast)
 
-    return Inventory(
-        tuple(
-            {
-                "metric": name,
-                "tasks": sorted(task.value for task in declared.tasks),
-                "better": "higher" if declared.higher_is_better else "lower",
-                "aliases": list(declared.aliases),
-                "description": declared.summary,
-            }
-            for name, declared in METRICS.items()
-        )
-    )
+    records = [
+        {
+            "metric": name,
+            "tasks": sorted(task.value for task in declared.tasks),
+            "better": "higher" if declared.higher_is_better else "lower",
+            "aliases": list(declared.aliases),
+            "description": declared.summary,
+        }
+        for name, declared in METRICS.items()
+    ]
+    return Inventory("Metrics", tuple(records))
 
 
 def _tell_of_broken(registry: Registry[Any]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.findings import Findings
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.benchmarks import find_competitors, parse_boosters
 from boosters_eval.programs.benchmark.compare import read_training
+from boosters_eval.reports.document import Card, Document, Paragraph, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.base import find_device_fault
 from boosters_eval.runners.config import parse_member
@@ -18,6 +19,7 @@ from boosters_eval.runners.rules import CANONICAL
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.catalog.request import ExplainRequest
+    from boosters_eval.reports.document import Block
     from boosters_eval.runners.base import Runner
 
 
@@ -45,21 +47,28 @@ def explain(request: ExplainRequest) -> Mappings:
 
 
 @dataclass(frozen=True)
-class Mappings(Findings):
+class Mappings(ReportedFindings):
     """The mapping of each library and booster, as plain values."""
 
+    plain: ClassVar[bool] = True
     records: tuple[dict[str, Any], ...]
     request: ExplainRequest
 
+    def document(self) -> Document:
+        boosters = dict.fromkeys(record["booster"] for record in self.records)
+        groups = [[record for record in self.records if record["booster"] == booster] for booster in boosters]
+        cards = map(_compare, groups) if self.request.every else map(_describe, self.records)
+        return Document("Mapping", sections=(Section("mappings", "", tuple(cards), search="Filter parameters"),))
+
+    def to_model(self) -> Any:
+        alone = not self.request.every and len(self.records) == 1
+        return self.records[0] if alone else list(self.records)
+
     def show(self, screen: Screen) -> None:
         if self.request.json:
-            alone = not self.request.every and len(self.records) == 1
-            screen.json(self.records[0] if alone else list(self.records))
-        elif self.request.every:
-            _show_all(self.records, screen)
+            screen.json(self.to_model())
         else:
-            for record in self.records:
-                _show_one(record, screen)
+            super().show(screen)
 
 
 def _record(runner: type[Runner], request: FitRequest) -> dict[str, Any]:
@@ -93,63 +102,44 @@ def _record(runner: type[Runner], request: FitRequest) -> dict[str, Any]:
     }
 
 
-def _title(record: dict[str, Any]) -> str:
-    version = record["version"] or "not installed"
-    return f"{record['library']} {version}: {record['booster']}, {record['task']}, {_way(record)}"
-
-
 def _way(record: dict[str, Any]) -> str:
     device = "" if record["device"] == "cpu" else f", device {record['device']}"
-    return f"profile {record['profile']}{device}"
+    return f"{record['booster']}, {record['task']}, profile {record['profile']}{device}"
 
 
-def _show_one(record: dict[str, Any], screen: Screen) -> None:
-    screen.say(_title(record))
+def _describe(record: dict[str, Any]) -> Card:
+    """All that is known of one library: its parameters, and how each canonical one is mapped."""
+    title = f"{record['library']} {record['version'] or 'not installed'}: {_way(record)}"
     if record["unsupported"] is not None:
-        screen.say(f"Unsupported: {record['unsupported']}.\n")
-        return
-    screen.rows(
-        ["native parameter", "value", "because of"],
-        [[name, repr(value), record["origins"].get(name, "")] for name, value in record["native"].items()],
-    )
+        return Card(title, (Paragraph(f"Unsupported: {record['unsupported']}."),))
+    native = tuple((name, repr(value), record["origins"].get(name, "")) for name, value in record["native"].items())
+    blocks: list[Block] = [PlainTable("Native parameters", ("native parameter", "value", "because of"), native)]
     if record["profile"] == "defaults":
-        screen.say("The library runs with its own defaults: no parameters are passed except those above.")
+        blocks.append(Paragraph("The library runs with its own defaults: no parameters are passed except those above."))
     else:
-        screen.rows(
-            ["canonical parameter", "mark", "reason"],
-            [[name, mark["mark"], mark["reason"]] for name, mark in record["marks"].items()],
-        )
-    if record["nondeterministic"]:
-        screen.say(f"Nondeterministic: {record['nondeterministic']}.\n")
-    if record["not_here"]:
-        screen.say(f"Not here: {record['not_here']}.\n")
+        marks = tuple((name, mark["mark"], mark["reason"]) for name, mark in record["marks"].items())
+        blocks.append(PlainTable("Canonical parameters", ("canonical parameter", "mark", "reason"), marks))
+    said = {"Nondeterministic": record["nondeterministic"], "Not here": record["not_here"]}
+    return Card(title, (*blocks, *(Paragraph(f"{word}: {reason}.") for word, reason in said.items() if reason)))
 
 
-def _show_all(records: tuple[dict[str, Any], ...], screen: Screen) -> None:
-    """One table of marks per booster, with the reasons below it."""
-    for booster in dict.fromkeys(record["booster"] for record in records):
-        chosen = [record for record in records if record["booster"] == booster]
-        screen.say(f"{booster}, {chosen[0]['task']}, {_way(chosen[0])}")
-        parameters = list(dict.fromkeys(name for record in chosen for name in record["marks"]))
-        rows = [[name, *(_cell(record, name) for record in chosen)] for name in parameters]
-        screen.rows(["canonical parameter", *(_column(record) for record in chosen)], rows)
-        reasons = [
-            [record["library"], name, mark["mark"], mark["reason"]]
-            for record in chosen
-            for name, mark in record["marks"].items()
-            if mark["reason"]
-        ]
-        reasons += [[r["library"], "(all)", "unsupported", r["unsupported"]] for r in chosen if r["unsupported"]]
-        reasons += [
-            [r["library"], "(all)", "nondeterministic", r["nondeterministic"]] for r in chosen if r["nondeterministic"]
-        ]
-        reasons += [[r["library"], "(all)", "not here", r["not_here"]] for r in chosen if r["not_here"]]
-        screen.rows(["library", "parameter", "mark", "reason"], reasons, keys=2)
-
-
-def _column(record: dict[str, Any]) -> str:
-    return f"{record['library']} {record['version'] or ''}".strip()
-
-
-def _cell(record: dict[str, Any], name: str) -> str:
-    return str(record["marks"].get(name, {}).get("mark", "-"))
+def _compare(records: list[dict[str, Any]]) -> Card:
+    """One table of marks for all libraries, with the reasons below it."""
+    names = dict.fromkeys(name for record in records for name in record["marks"])
+    columns = [f"{record['library']} {record['version'] or ''}".strip() for record in records]
+    rows = tuple((name, *(record["marks"].get(name, {}).get("mark") for record in records)) for name in names)
+    reasons = [
+        (record["library"], name, mark["mark"], mark["reason"])
+        for record in records
+        for name, mark in record["marks"].items()
+        if mark["reason"]
+    ]
+    for key in ("unsupported", "nondeterministic", "not_here"):
+        reasons += [(r["library"], "(all)", key.replace("_", " "), r[key]) for r in records if r[key]]
+    return Card(
+        _way(records[0]),
+        (
+            PlainTable("Marks", ("canonical parameter", *columns), rows),
+            PlainTable("Reasons", ("library", "parameter", "mark", "reason"), tuple(reasons), keys=2),
+        ),
+    )

@@ -235,10 +235,6 @@ class GateDecision(ReportedFindings, Model):
 
         return lay_out_decision(self)
 
-    def to_model(self) -> Self:
-        """Itself."""
-        return self
-
     def text(self) -> str:
         """The file's content, the same for the same decision."""
         return self.model_dump_json(indent=1) + "\n"

@@ -6,23 +6,25 @@ import shlex
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
 from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.terms import named, tell
-from boosters_eval.core.text import count_of, dump_json, format_size
+from boosters_eval.core.text import count_of, format_size
 from boosters_eval.engine import runs
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time, list_data_sets
 from boosters_eval.engine.runs import find_run, list_folders
 from boosters_eval.engine.summaries import count_sealed, is_running, summarize
+from boosters_eval.reports.document import Document, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         TrackRequest,
         VerifyRequest,
     )
+    from boosters_eval.reports.document import Cell
 
 
 def list_runs(request: ListRunsRequest) -> RunListing:
@@ -62,33 +65,42 @@ def find_any_run(reference: str, home: Path | None) -> RunFolder:
 
 
 @dataclass(frozen=True)
-class RunListing(Findings):
+class RunListing(ReportedFindings):
+    """Runs, the latest first."""
+
+    plain: ClassVar[bool] = True
     runs: tuple[RunSummary, ...]
     home: Path
     wide: bool = False
+    short: bool = False  # as a terminal shows them
+
+    def document(self) -> Document:
+        columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
+        rows: list[tuple[Cell, ...]] = [
+            (run.run_id, _name(run) or None, _started(run), run.kind or None, describe_cells(run)) for run in self.runs
+        ]
+        if not self.short:
+            columns += ("attempts", "size", "command")
+            more = [(run.attempts, format_size(run.size), _command(run)) for run in self.runs]
+            rows = [(*row, *rest) for row, rest in zip(rows, more, strict=True)]
+        return Document("Runs", sections=(Section("runs", "", (PlainTable("Runs", columns, tuple(rows)),)),))
+
+    def to_model(self) -> list[dict[str, Any]]:
+        return [_record(run) for run in self.runs]
 
     def show(self, screen: Screen) -> None:
-        if not self.runs:
+        if self.runs:
+            shown = replace(self, short=screen.is_terminal and not self.wide)
+            ReportedFindings.show(shown, screen)
+        else:
             screen.note(f"Note: there are no runs in {self.home / 'runs'}.")
-            return
-        columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
-        rows: list[tuple[str, ...]] = [
-            (run.run_id, _name(run) or "-", _started(run), run.kind or "-", describe_cells(run)) for run in self.runs
-        ]
-        if self.wide or not screen.is_terminal:
-            columns += ("attempts", "size", "command")
-            more = [(str(run.attempts), format_size(run.size), _command(run)) for run in self.runs]
-            rows = [(*row, *rest) for row, rest in zip(rows, more, strict=True)]
-        screen.rows(columns, rows)
-
-    def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        return dump_json([_record(run) for run in self.runs])
 
 
 @dataclass(frozen=True)
-class RunDetails(Findings):
+class RunDetails(ReportedFindings):
     """A run, its attempts, and what to do with it."""
 
+    plain: ClassVar[bool] = True
     run: RunSummary
     attempts: tuple[Mapping[str, Any], ...]
     data: str  # its data sets
@@ -107,12 +119,12 @@ class RunDetails(Findings):
             found["report"] = f"boosters-eval runs open {run.run_id}"
         return {**found, "verify": f"boosters-eval verify {run.run_id}"}
 
-    def show(self, screen: Screen) -> None:
+    def document(self) -> Document:
         run, facts = self.run, self.run.facts
         machine = facts.machine if facts else {}
         commit = "" if facts is None or not facts.git_sha else facts.git_sha + (" (changed)" if facts.git_dirty else "")
         targets = facts.targets if facts else {}
-        lines = {
+        known = {
             "run": run.run_id,
             "name": _name(run),
             "kind": describe_kind(run.kind, run.title),
@@ -127,17 +139,14 @@ class RunDetails(Findings):
             "folder": f"{run.path} ({format_size(run.size)})",
             "command": _command(run),
         }
-        for label, value in lines.items():
-            if value:
-                screen.say(f"{label:<10}{value}")
         for attempt in self.attempts:
-            told = ", ".join(str(attempt[key]) for key in ("started_at", "name", "state") if attempt[key])
-            screen.say(f"{'attempt':<10}{attempt['attempt']}: {told}")
-        for label, command in self.next.items():
-            screen.say(f"{label:<10}{command}")
+            told = [str(attempt[key]) for key in ("started_at", "name", "state") if attempt[key]]
+            known[f"attempt {attempt['attempt']}"] = ", ".join(told)
+        table = PlainTable.of_facts("Run", {**known, **self.next})
+        return Document(f"Run {run.run_id}", sections=(Section("facts", "", (table,)),))
 
-    def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
-        return dump_json({**_record(self.run), "attempts": list(self.attempts), "next": self.next})
+    def to_model(self) -> dict[str, Any]:
+        return {**_record(self.run), "attempts": list(self.attempts), "next": self.next}
 
 
 def _machines(folder: RunFolder) -> str:
