@@ -4,7 +4,7 @@ from itertools import chain
 
 import pytest
 
-from boosters_eval.programs.history.report import build_history_report
+from boosters_eval.programs.history.report import build_report
 from browser import faults_on_paper, unfolded_faults
 from histories import a_history, a_series, an_entry
 
@@ -26,7 +26,7 @@ def pages(tmp_path_factory):
         "quiet": a_history(3),
         "one": [a_series([0.5])],
     }.items():
-        (folder / f"{name}.html").write_text(build_history_report(series).to_html(), encoding="utf-8")
+        (folder / f"{name}.html").write_text(build_report(series).to_html(), encoding="utf-8")
     return folder
 
 

@@ -15,8 +15,9 @@ OTHER = {**MACHINE, "digest": "cccc"}
 
 def exported(home, **wanted):
     parts = []
-    count, left_out = transfer.export_json(HistoryFilter(**wanted), parts.append, home)
-    return "".join(parts), count, left_out
+    found = transfer.HistoryExport(HistoryFilter(**wanted), "json", home=home)
+    found.pour(parts.append)
+    return "".join(parts), found.count, found.left_out
 
 
 def days(home):
@@ -176,7 +177,9 @@ def test_csv_has_a_line_per_number_and_one_for_what_has_none(tmp_path):
     written_run(tmp_path, 1, 0.5)
     written_run(tmp_path, 2, 0.6, version="1.1", failed=(42, 1379, 2716, 4053, 5390, 6727))
     parts = []
-    assert transfer.export_csv(HistoryFilter(), parts.append, tmp_path) == 2
+    found = transfer.HistoryExport(HistoryFilter(), "csv", home=tmp_path)
+    found.pour(parts.append)
+    assert found.count == 2
     head, first, second = "".join(parts).splitlines()
     assert head.split(",") == list(transfer.COLUMNS)
     assert ",rmse,True,6,0,0.502" in first

@@ -145,7 +145,7 @@ class HistoryReport(ReportedFindings, Model):
 def report_history(request: ReportHistoryRequest) -> HistoryReport:
     """Every benchmark, competitor and metric over all runs; without any line there is nothing to report."""
     wanted, home = query.make_filter(request), request.home
-    found = history_report(wanted, home)
+    found = read_report(wanted, home)
     if found.lines:
         return found
     if found.failures:
@@ -154,18 +154,18 @@ def report_history(request: ReportHistoryRequest) -> HistoryReport:
     raise RunError(f"There is nothing to report: {why}")
 
 
-def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
+def read_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
     found = query.read_series(wanted, home, per_line=MOST_POINTS)
     lost = [
         HistoryFailure(**_tell_run(entry), config=config, target=target, machine=entry.machine, failed=failed)
         for entry, config, target, failed in query.list_failures(wanted, home)
     ]
-    report = build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
+    report = build_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
     return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
 
 
-def build_history_report(
+def build_report(
     series: Iterable[MetricSeries], failures: Iterable[HistoryFailure] = (), *, alpha: float = DEFAULT_STEP_ALPHA
 ) -> HistoryReport:
     """The lines of what the runs measured, given in the order of time, and what has no number."""
@@ -186,42 +186,42 @@ def build_history_report(
         alike.setdefault(key[:4], []).append(key)
     lines = []
     for key, found in kept.items():
-        variant = _variant(key, alike[key[:4]])
-        lines.append(_line(list(found), totals[key] - len(found), variant, alpha, failed.get(key[:3], ())))
-    lines = _with_machines_told_apart(lines)
+        variant = _name_variant(key, alike[key[:4]])
+        lines.append(_make_line(list(found), totals[key] - len(found), variant, alpha, failed.get(key[:3], ())))
+    lines = _tell_machines_apart(lines)
     ordered = sorted(
         lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
     )
     drawn = {(key[0], key[1], key[2]) for key in kept}
     alone = [told for key, told in failed.items() if key not in drawn]
-    notes = (*_notes(lines, alpha), *(f"{told[0].target} on {told[0].config}: {_lost(told)}" for told in alone))
+    notes = (
+        *_explain_steps(lines, alpha),
+        *(f"{told[0].target} on {told[0].config}: {_tell_failures(told)}" for told in alone),
+    )
     return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), failures=lost, notes=notes)
 
 
-def _with_machines_told_apart(lines: list[HistoryLine]) -> list[HistoryLine]:
+def _tell_machines_apart(lines: list[HistoryLine]) -> list[HistoryLine]:
     """Machines of the same make are named by the beginning of their digests too, as in the list of runs."""
-    machines: dict[str, set[str]] = {}
-    for line in lines:
-        machines.setdefault(line.machine_label, set()).add(line.machine)
+    alike = Counter(name for name, _ in {(line.machine_label, line.machine) for line in lines})
     return [
         line.replace(machine_label=f"{line.machine_label} {line.machine[:SHORT_MACHINE]}".lstrip())
-        if len(machines[line.machine_label]) > 1
+        if alike[line.machine_label] > 1
         else line
         for line in lines
     ]
 
 
-def _variant(key: _Key, alike: list[_Key]) -> str:
+def _name_variant(key: _Key, alike: list[_Key]) -> str:
     """What tells a line from others of the same names, in the order of their first runs; empty if there is none."""
-    parts = (
-        (name, list(dict.fromkeys(one[at] for one in alike)), key[at]) for name, at in (("data", 4), ("settings", 5))
-    )
-    return ", ".join(
-        f"{name} {values.index(own) + 1} of {len(values)}" for name, values, own in parts if len(values) > 1
-    )
+    parts = []
+    for name, at in (("data", 4), ("settings", 5)):
+        values = list(dict.fromkeys(one[at] for one in alike))
+        parts += [f"{name} {values.index(key[at]) + 1} of {len(values)}"] if len(values) > 1 else []
+    return ", ".join(parts)
 
 
-def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
+def _explain_steps(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
     least = fewest_for_any_step(alpha=alpha)
     searched = sum(line.n_searched >= least for line in lines)
     rule = (
@@ -241,7 +241,7 @@ def _tell_run(entry: RunEntry) -> dict[str, str]:
     return {"run": entry.reference, "started_at": entry.started_at, "commit": entry.commit}
 
 
-def _lost(failures: Sequence[HistoryFailure]) -> str:
+def _tell_failures(failures: Sequence[HistoryFailure]) -> str:
     """The latest runs without a number, and how many there are."""
     latest = ", ".join(failure.name for failure in reversed(failures[-_NAMED:]))
     if len(failures) == 1:
@@ -250,22 +250,17 @@ def _lost(failures: Sequence[HistoryFailure]) -> str:
     return f"All cells failed in {len(failures)} runs, which have no point: {latest}{more}."
 
 
-def _line(
+def _make_line(
     series: list[MetricSeries], hidden: int, variant: str, alpha: float, failures: Sequence[HistoryFailure]
 ) -> HistoryLine:
     last = series[-1]
-    splits = _common_splits(series)
-    points = tuple(_point(one, splits) for one in series)
+    splits = _find_common_splits(series)
+    points = tuple(_make_point(one, splits) for one in series)
     steps = _find_steps(points, last.higher_is_better, alpha)
+    same = ("config", "dataset", "target", "library", "metric", "higher_is_better", "primary")
     return HistoryLine(
-        config=last.config,
-        dataset=last.dataset,
-        target=last.target,
-        library=last.library,
-        metric=last.metric,
+        **{name: getattr(last, name) for name in same},
         label=label_metric(last.metric),
-        higher_is_better=last.higher_is_better,
-        primary=last.primary,
         machine=last.entry.machine,
         machine_label=last.entry.machine_label,
         variant=variant,
@@ -273,11 +268,11 @@ def _line(
         points=points,
         steps=steps,
         hidden=hidden,
-        notes=tuple(_line_notes(series, points, splits, hidden, failures)),
+        notes=tuple(_note_line(series, points, splits, hidden, failures)),
     )
 
 
-def _line_notes(
+def _note_line(
     series: list[MetricSeries],
     points: Sequence[HistoryPoint],
     splits: Splits,
@@ -285,13 +280,13 @@ def _line_notes(
     failures: Sequence[HistoryFailure],
 ) -> Iterable[str]:
     if failures:
-        yield _lost(failures)
+        yield _tell_failures(failures)
     if hidden:
         yield f"Only the latest {len(points)} runs are searched and shown; {hidden} earlier ones are left out."
     if series[-1].metric in RESOURCES and not any(point.searched for point in points):
         yield "Not searched for steps: the times were not taken in timing mode on a quiet machine."
         return
-    short = sum(len(_used(run, splits)) < len(splits) for run in series)
+    short = sum(len(_select_used(run, splits)) < len(splits) for run in series)
     others = sum(not point.searched for point in points) - short
     most = "the split" if len(splits) == 1 else f"some of the {len(splits)} splits"
     for left, why in (
@@ -302,18 +297,18 @@ def _line_notes(
             yield f"{left} {'run is' if left == 1 else 'runs are'} shown but not searched: {why}."
 
 
-def _common_splits(series: Sequence[MetricSeries]) -> Splits:
+def _find_common_splits(series: Sequence[MetricSeries]) -> Splits:
     """The splits that most runs have exactly, the latest if in doubt: a mean of others is another number."""
     sets = [frozenset((one.seed, one.fold, one.split_digest) for one in run.observations) for run in reversed(series)]
     return Counter(sets).most_common(1)[0][0]  # of equal counts, the first one seen
 
 
-def _used(run: MetricSeries, splits: Splits) -> list[RepeatValue]:
+def _select_used(run: MetricSeries, splits: Splits) -> list[RepeatValue]:
     return [one for one in run.observations if (one.seed, one.fold, one.split_digest) in splits]
 
 
-def _point(run: MetricSeries, splits: Splits) -> HistoryPoint:
-    used = _used(run, splits)
+def _make_point(run: MetricSeries, splits: Splits) -> HistoryPoint:
+    used = _select_used(run, splits)
     complete = len(used) == len(splits)
     used = used if complete else list(run.observations)
     values = [one.value for one in used]
@@ -340,26 +335,22 @@ def _find_steps(points: Sequence[HistoryPoint], higher_is_better: bool | None, a
     out = []
     for step, (first, end) in zip(found, zip(edges, edges[2:], strict=False), strict=True):
         (_, last), (at, begun) = searched[step.index - 1], searched[step.index]
-        rises = step.after > step.before
-        verdict = "changed" if higher_is_better is None or step.after == step.before else None
+        same = ("before", "after", "p_value", "n_before", "n_after")
+        verdict: Literal["better", "worse", "changed"] = "changed"
+        if higher_is_better is not None and step.after != step.before:
+            verdict = "better" if (step.after > step.before) == higher_is_better else "worse"
         out.append(
             HistoryStep(
-                run=begun.run,
-                started_at=begun.started_at,
-                commit=begun.commit,
+                **{name: getattr(begun, name) for name in ("run", "started_at", "commit")},
+                **{name: getattr(step, name) for name in same},
                 last_commit=last.commit,
                 version_before=last.version,
                 version_after=begun.version,
                 index=at,
                 first=searched[first][0],
                 end=searched[end - 1][0] + 1,
-                before=step.before,
-                after=step.after,
                 percent=100 * (step.after - step.before) / abs(step.before) if step.before else None,
-                verdict=verdict or ("better" if rises == higher_is_better else "worse"),
-                p_value=step.p_value,
-                n_before=step.n_before,
-                n_after=step.n_after,
+                verdict=verdict,
             )
         )
     return tuple(out)

@@ -13,7 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, FileFormatError
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, FileFormatError, RunError
 from boosters_eval.core.files import (
     FORMAT,
     MAX_RESULTS,
@@ -45,6 +45,16 @@ if TYPE_CHECKING:
 KIND = "boosters-eval history"
 _HEAD = f'{{"schema_version": {FORMAT}, "kind": "{KIND}", "runs": [\n'
 _NEXT, _TAIL = ",\n", "]}\n"
+COLUMNS = (
+    "run_id", "attempt", "origin", "started_at", "suite", "name", "commit", "branch", "dirty", "machine",
+    "machine_label", "state", "config", "dataset", "competitor", "library", "version", "metric", "primary", "n",
+    "failed", "mean", "verdict", "before",
+)  # fmt: skip
+_get_run = attrgetter(
+    "run_id", "attempt", "origin", "started_at", "title", "name", "git_sha", "git_branch", "git_dirty", "machine",
+    "machine_label", "state",
+)  # fmt: skip
+_get_change = attrgetter("config", "dataset", "target", "library", "version", "metric", "primary", "n", "failed")
 
 
 @dataclass(frozen=True)
@@ -104,8 +114,7 @@ def _documents(file: Path) -> Iterator[tuple[str, str]]:
     try:
         check_regular(file)  # a pipe would be waited for
         with file.open(encoding="utf-8") as lines:
-            exported = lines.readline(len(_HEAD) + 1) == _HEAD
-            if exported:
+            if lines.readline(len(_HEAD) + 1) == _HEAD:
                 yield from _lines(lines, file)
                 return
     except UnicodeDecodeError:
@@ -185,11 +194,41 @@ class HistoryExport(Findings):
         return ExitCode.EXECUTION_ERROR if lacking else ExitCode.SUCCESS
 
     def pour(self, write: Callable[[str], object]) -> None:
-        """Write all runs, one after the other."""
+        """Write all runs, the oldest first."""
+        self.count, self.left_out = 0, []
         if self.format == "csv":
-            self.count, self.left_out = export_csv(self.wanted, write, self.home), []
+            self._pour_csv(write)
         else:
-            self.count, self.left_out = export_json(self.wanted, write, self.home)
+            self._pour_json(write)
+
+    def _pour_json(self, write: Callable[[str], object]) -> None:
+        """Whole benchmark runs, one per line."""
+        write(_HEAD)
+        for entry in reversed(query.list_runs(self.wanted, self.home)):
+            try:
+                document = _load(entry).document().model_dump_json(exclude_none=True)
+            except BoostersEvalError as error:
+                self.left_out.append(f"{entry.run_id} {str(error).rstrip('.')}")
+                continue
+            write(f"{_NEXT if self.count else ''}{escape_json(document)}")
+            self.count += 1
+        write(f"\n{_TAIL}" if self.count else _TAIL)
+
+    def _pour_csv(self, write: Callable[[str], object]) -> None:
+        """A line per run, benchmark, competitor and metric; a competitor without any number has one too."""
+        buffer = io.StringIO()
+        rows = csv.writer(buffer, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for entry, changes in query.walk_runs(self.wanted, self.home):
+            self.count += 1
+            for change in changes:
+                mean = repr(change.mean) if change.n else ""
+                values = (*_get_run(entry), *_get_change(change), mean, change.verdict, change.before)
+                rows.writerow(map(clean_csv_cell, values))
+            write(buffer.getvalue())
+            buffer.seek(0)
+            buffer.truncate()
+        write(buffer.getvalue())
 
     def show(self, screen: Screen) -> None:
         """Everything, unless it is in a file."""
@@ -216,73 +255,20 @@ def export_runs(request: ExportHistoryRequest) -> HistoryExport:
     return found
 
 
-def export_json(
-    wanted: HistoryFilter, write: Callable[[str], object], home: Path | None = None
-) -> tuple[int, list[str]]:
-    """Write all benchmark runs that are meant, oldest first, one per line; return how many, and what was left out."""
-    count, left_out = 0, []
-    write(_HEAD)
-    for entry in reversed(query.list_runs(wanted, home)):
-        if entry.state in ("unreadable", "not begun") or entry.kind != "benchmark":
-            left_out.append(f"{entry.run_id} {_why_not(entry)}")
-            continue
-        try:
-            results = _load(entry)
-        except BoostersEvalError as error:
-            left_out.append(f"{entry.run_id} cannot be read: {str(error).rstrip('.')}")
-            continue
-        document = results.document().model_dump_json(exclude_none=True)
-        write(f"{_NEXT if count else ''}{escape_json(document)}")
-        count += 1
-    write(f"\n{_TAIL}" if count else _TAIL)
-    return count, left_out
-
-
-def _why_not(entry: RunEntry) -> str:
-    if entry.state == "unreadable":
-        return f"cannot be read: {entry.fault}"
-    return (
-        "has not begun"
-        if entry.state == "not begun"
-        else f"is {add_article(entry.kind)} run, which has reports of its own"
-    )
-
-
 def _load(entry: RunEntry) -> ResultCollection:
+    """The results of a run, or what follows its id in a sentence that tells why it is left out."""
+    if entry.state == "unreadable":
+        raise RunError(f"cannot be read: {entry.fault}")
+    if entry.state == "not begun":
+        raise RunError("has not begun")
+    if entry.kind != "benchmark":
+        raise RunError(f"is {add_article(entry.kind)} run, which has reports of its own")
     path = Path(entry.source)
-    if entry.origin == "import":
-        return ResultCollection.load_partial(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BoostersEvalWarning)  # that a run is not sealed is in its count of cells
-        return collect(RunFolder(path).load(entry.attempt))
-
-
-COLUMNS = (
-    "run_id", "attempt", "origin", "started_at", "suite", "name", "commit", "branch", "dirty", "machine",
-    "machine_label", "state", "config", "dataset", "competitor", "library", "version", "metric", "primary", "n",
-    "failed", "mean", "verdict", "before",
-)  # fmt: skip
-_get_run = attrgetter(
-    "run_id", "attempt", "origin", "started_at", "title", "name", "git_sha", "git_branch", "git_dirty", "machine",
-    "machine_label", "state",
-)  # fmt: skip
-_get_change = attrgetter("config", "dataset", "target", "library", "version", "metric", "primary", "n", "failed")
-
-
-def export_csv(wanted: HistoryFilter, write: Callable[[str], object], home: Path | None = None) -> int:
-    """One line per run, benchmark, competitor and metric, oldest first; a competitor without any number has one too."""
-    buffer = io.StringIO()
-    rows = csv.writer(buffer, lineterminator="\n")
-    rows.writerow(COLUMNS)
-    count = 0
-    for entry, changes in query.walk_runs(wanted, home):
-        count += 1
-        for change in changes:
-            mean = repr(change.mean) if change.n else ""
-            values = (*_get_run(entry), *_get_change(change), mean, change.verdict, change.before)
-            rows.writerow(map(clean_csv_cell, values))
-        write(buffer.getvalue())
-        buffer.seek(0)
-        buffer.truncate()
-    write(buffer.getvalue())
-    return count
+    try:
+        if entry.origin == "import":
+            return ResultCollection.load_partial(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BoostersEvalWarning)  # that a run is not sealed is in its count of cells
+            return collect(RunFolder(path).load(entry.attempt))
+    except BoostersEvalError as error:
+        raise RunError(f"cannot be read: {error}") from None
