@@ -19,7 +19,7 @@ from written_runs import MACHINE, SEEDS, results_file, written_run
 
 def listed(home, **wanted):
     """The runs and verdicts as (day, state, {(target, metric): verdict}), the latest first."""
-    found, _ = query.list_changes(HistoryFilter(**wanted), home)
+    found = [(run.entry, run.changes) for run in query.list_changes(HistoryFilter(**wanted), home).runs]
     return [(e.started_at[8:10], e.state, {(c.target, c.metric): c.verdict for c in changes}) for e, changes in found]
 
 
@@ -165,9 +165,9 @@ def test_a_lost_journal_is_damage(tmp_path):
 
 def test_failed_cells_count_and_a_competitor_without_any_number_is_told(tmp_path):
     written_run(tmp_path, 1, libraries=("boosters", "xgboost"), failed=SEEDS)
-    ((entry, changes),), _ = query.list_changes(home=tmp_path)
-    assert (entry.done, entry.failed) == (0, 2 * len(SEEDS))
-    assert {change.target: change.verdict for change in changes} == {"boosters": "failed", "xgboost": "failed"}
+    (run,) = query.list_changes(home=tmp_path).runs
+    assert (run.entry.done, run.entry.failed) == (0, 2 * len(SEEDS))
+    assert {change.target: change.verdict for change in run.changes} == {"boosters": "failed", "xgboost": "failed"}
 
 
 def test_more_failures_than_before_are_not_passed_over(tmp_path):
@@ -272,9 +272,9 @@ def test_verdicts_on_many_runs_at_once_are_those_of_one_comparison(tmp_path):
         timed = {"timed": True, "timing_mode": True, "train_time_s": value, "peak_memory_mb": 100.0 + day}
         written_run(tmp_path, day, value, step=step, version=f"1.{day}", failed=SEEDS[:1] if day == 4 else (), **timed)
     told = {
-        (entry.started_at[8:10], change.metric): change.verdict
-        for entry, _ in query.list_changes(home=tmp_path)[0]
-        for change in query.read_changes(entry, tmp_path)
+        (run.entry.started_at[8:10], change.metric): change.verdict
+        for run in query.list_changes(home=tmp_path).runs
+        for change in query.read_changes(run.entry, tmp_path)
     }
     last: dict = {}
     for one in query.read_series(home=tmp_path):

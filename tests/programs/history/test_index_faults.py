@@ -29,7 +29,7 @@ EXPECTED = [("2026-01-02", "worse"), ("2026-01-01", "first")]
 
 
 def told(home):
-    found, _ = query.list_changes(home=home)
+    found = [(run.entry, run.changes) for run in query.list_changes(home=home).runs]
     return [(entry.started_at[:10], changes[0].verdict) for entry, changes in found]
 
 

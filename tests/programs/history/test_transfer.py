@@ -38,7 +38,7 @@ def test_an_import_changes_what_was_before(tmp_path):
     home = tmp_path / "home"
     written_run(home, 1, 0.5)
     written_run(home, 3, 0.6, version="1.2")
-    verdict = lambda: query.list_changes(home=home)[0][0][1][0].verdict  # noqa: E731
+    verdict = lambda: query.list_changes(home=home).runs[0].changes[0].verdict  # noqa: E731
     assert verdict() == "worse"
     between = results_file(tmp_path / "ci.json", written_run(tmp_path / "ci", 2, 0.6, version="1.1"))
     assert transfer.import_file(between, home).added == 1

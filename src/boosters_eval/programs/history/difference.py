@@ -280,14 +280,9 @@ def _tell_run(run: ComparedRun) -> str:
     return f"run {run.run} of {when}{commit} on {machine or 'an unknown machine'}"
 
 
-_COLUMNS = (
-    Column("version", "Version", None),
-    Column("before", "Before", None),
-    Column("after", "After", None),
-    Column("change", "Change", None),
-    Column("interval", "Interval", None),
-    Column("verdict", "Verdict", None),
-    Column("how", "How", None),
+_COLUMNS = tuple(
+    Column(label.lower(), label, None)
+    for label in ("Version", "Before", "After", "Change", "Interval", "Verdict", "How")
 )
 
 

@@ -50,11 +50,7 @@ _NAMES = {
 
 
 def list_history(request: ListHistoryRequest) -> HistoryListing:
-    """The runs, the latest first."""
-    wanted = make_filter(request)
-    found, count = list_changes(wanted, request.home)
-    why = "" if found else explain_nothing(wanted, request.home)
-    return HistoryListing(tuple(HistoryRun(entry, tuple(changes)) for entry, changes in found), count, why)
+    return list_changes(make_filter(request), request.home)
 
 
 def show_history(request: ShowHistoryRequest) -> HistoryRun:
@@ -298,9 +294,7 @@ def read_changes(entry: RunEntry, home: Path | None = None, *, look: bool = True
     return ask_index(ask, home, look=look)
 
 
-def list_changes(
-    wanted: HistoryFilter = EVERYTHING, home: Path | None = None
-) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
+def list_changes(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> HistoryListing:
     """The runs, the latest first, with the changes that are judged, and how many runs there are without the limit.
 
     Judged are the primary metric and, if they are fair, times of training; if metrics are asked for, those.
@@ -319,7 +313,8 @@ def list_changes(
         return [(entry, _changes(connection, number, entry, wanted, usual=usual)) for number, entry in found], count
 
     found, count = ask_index(ask, home)
-    return [(_complete_entry(entry, home), made) for entry, made in found], count
+    runs = tuple(HistoryRun(_complete_entry(entry, home), tuple(changes)) for entry, changes in found)
+    return HistoryListing(runs, count, "" if runs else explain_nothing(wanted, home))
 
 
 def walk_runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
