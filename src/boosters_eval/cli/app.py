@@ -60,7 +60,6 @@ class _Progress:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the line that counts, and clear it."""
         if self._thread is not None:
             self._done.set()
             self._thread.join()
@@ -80,7 +79,6 @@ class _Progress:
 
 @contextmanager
 def show_progress(*, quiet: bool) -> Iterator[None]:
-    """Show the installation of builds while a command runs."""
     if quiet:
         yield
         return

@@ -62,7 +62,6 @@ def make_console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """Machine-readable output."""
     sys.stdout.write(dump_json(value))
 
 
@@ -118,7 +117,6 @@ def choose_format(request: Request) -> str | None:
 
 
 def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
-    """Write the result to its file or to stdout."""
     if output is None:
         sys.stdout.write(text)
     else:
@@ -152,11 +150,9 @@ class Terminal(Screen):
     say, note, json, rows = staticmethod(say), staticmethod(note), staticmethod(print_json), staticmethod(print_rows)
 
     def write(self, text: str) -> None:
-        """Print text as it is."""
         sys.stdout.write(text)
 
     def console(self) -> Console:
-        """Rich, on standard output."""
         return make_console()
 
     def annotate(self, commands: Sequence[str], summary: str) -> None:
@@ -178,7 +174,6 @@ class SteadyStream(io.TextIOWrapper):
     """A stream whose failure is reported once; whatever is written to it afterwards is dropped."""
 
     def write(self, text: str) -> int:
-        """Write, or drop the text."""
         try:
             return super().write(text)
         except OSError as error:
@@ -186,7 +181,6 @@ class SteadyStream(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Flush, or drop what was to be written."""
         try:
             super().flush()
         except OSError as error:

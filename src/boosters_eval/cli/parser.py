@@ -118,7 +118,6 @@ class RequestCommand(click.Command):
         self._answer = answer
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words, in terms of this command's options."""
         with speaking_of(self.names):
             try:
                 return super().parse_args(ctx, repeat_options(args, self.separators))
@@ -141,7 +140,6 @@ class RequestCommand(click.Command):
         super().format_options(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> int:
-        """Answer the request that the options make."""
         with speaking_of(self.names):
             usual = {each.name: each.typed for each in self.options if each.typed is not None}
             given = usual | _given(ctx.params)
@@ -151,7 +149,6 @@ class RequestCommand(click.Command):
 
     @property
     def names(self) -> dict[str, str]:
-        """What each parameter is called here."""
         return {each.name: each.said for each in self.options}
 
     @property
@@ -220,7 +217,6 @@ class RequestGroup(click.Group):
 
 
 def command_at(path: str, answer: Answer) -> click.Command | None:
-    """The command or group that a path of words names."""
     return RequestGroup(path, answer) if path in GROUPS else _request_command(path, answer)
 
 

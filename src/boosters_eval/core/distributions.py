@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def find_distribution(name: str) -> Distribution | None:
-    """The distribution of this name, or None."""
     try:
         return distribution(name)
     except PackageNotFoundError:

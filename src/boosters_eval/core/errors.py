@@ -96,7 +96,6 @@ class DataFileError(ConfigError, DatasetError):
 
     @property
     def lines(self) -> list[str]:
-        """The message as lines for a terminal."""
         return [self.sentence, *(f"  - {problem}" for problem in self.problems)]
 
 
@@ -109,7 +108,6 @@ class BuildError(BoostersEvalError):
 
     @property
     def lines(self) -> list[str]:
-        """The message as lines for a terminal."""
         return [self.sentence, *(f"  {line}" for line in self.said)]
 
 

@@ -106,7 +106,6 @@ def _is_device(path: Path) -> bool:
 
 
 def _write_to_device(path: Path, data: bytes) -> None:
-    """A pipe or a device is written to, never replaced by a file."""
     try:
         with path.open("wb") as file:
             file.write(data)

@@ -65,7 +65,6 @@ class MachineInfo(Model):
         )
 
     def recorded(self) -> dict[str, Any]:
-        """What a run keeps of it."""
         return {**self.model_dump(), "digest": self.digest}
 
     @classmethod
@@ -268,7 +267,6 @@ class Disturbance(Model):
 
 
 def find_disturbances(root: Path = _ROOT, *, wait: Callable[[float], None] = time.sleep) -> tuple[Disturbance, ...]:
-    """Look at the machine, for a quarter of a second."""
     cpus = list_cpus(root)
     return (*_busy(root, cpus, wait), *_load(root, cpus), *_frequency(root, cpus), *_battery(root))
 
@@ -312,7 +310,6 @@ def _used(root: Path, cpus: list[int]) -> int | None:
 
 
 def _used_elsewhere() -> int | None:
-    """The same of all CPUs, for systems that have no such file."""
     try:
         times = psutil.cpu_times()
     except (OSError, psutil.Error):

@@ -39,7 +39,6 @@ class FileModel(BaseModel):
         return schema
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """Like pydantic's."""
         try:
             return super().model_dump(**options)
         except PydanticSerializationError as error:
@@ -47,7 +46,6 @@ class FileModel(BaseModel):
             raise
 
     def model_dump_json(self, **options: Any) -> str:
-        """Like pydantic's."""
         try:
             return super().model_dump_json(**options)
         except PydanticSerializationError as error:
@@ -75,7 +73,6 @@ class Model(FileModel):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """Like pydantic's, but a mistake is a ConfigError."""
         try:
             return super().model_validate(obj, **options)
         except ValidationError as error:
@@ -83,7 +80,6 @@ class Model(FileModel):
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        """Like pydantic's, but a mistake is a ConfigError."""
         try:
             return super().model_validate_json(json_data, **options)
         except ValidationError as error:

@@ -93,7 +93,6 @@ def address_of(item: type | FunctionType, kind: str) -> dict[str, Any]:
 
 
 def load_address(address: Mapping[str, Any]) -> Any:
-    """What `address_of` described."""
     file = address["file"]
     found: Any = importlib.import_module(address["module"]) if file is None else load_file(Path(file))
     for part in address["name"].split("."):

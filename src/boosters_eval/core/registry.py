@@ -123,7 +123,6 @@ class Registry(Generic[T]):
         return item
 
     def unregister(self, name: str) -> None:
-        """Take an item out again."""
         self[name]
         del self._known()[name]
 
@@ -136,7 +135,6 @@ class Registry(Generic[T]):
             raise UnknownNameError(self.kind, name, self._all()) from None
 
     def get(self, name: str, default: T | None = None) -> T | None:
-        """The item, or the default."""
         return self._loaded(name).get(name, default)
 
     def __contains__(self, name: object) -> bool:
@@ -155,9 +153,7 @@ class Registry(Generic[T]):
         return dict(self._broken)
 
     def items(self) -> list[tuple[str, T]]:
-        """Names and items, in the order of registration."""
         return list(self._all().items())
 
     def values(self) -> list[T]:
-        """The items, in the order of registration."""
         return list(self._all().values())

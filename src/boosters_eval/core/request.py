@@ -47,7 +47,6 @@ class Repeat(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Read a name back."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise ConfigError(
@@ -81,13 +80,10 @@ def anything(words: str, *types: type, metavar: str = "TEXT") -> Accepted:
 
 
 def text(words: str = "text", metavar: str = "TEXT") -> Accepted:
-    """Any text."""
     return anything(words, str, metavar=metavar)
 
 
 def choice(*names: str) -> Accepted:
-    """One of a few names."""
-
     def of(value: Any) -> str:
         chosen = str(getattr(value, "value", value))
         if chosen not in names:
@@ -145,8 +141,6 @@ def number(
 
 
 def path(words: str = "a path", metavar: str = "FILE") -> Accepted:
-    """A file or a folder."""
-
     def of(value: Any) -> Path:
         if not isinstance(value, (str, Path)) or value == "":
             raise ValueError
@@ -199,7 +193,6 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Whether it has no default."""
         return self.default is REQUIRED
 
     @property
@@ -217,7 +210,6 @@ class Parameter:
         return tuple(self._one(item, self.kind.of) for item in given)
 
     def read(self, word: str) -> Any:
-        """The value of one word of a command line."""
         return self._one(word, self.kind.read)
 
     def _one(self, value: Any, convert: Callable[[Any], Any]) -> Any:
@@ -271,7 +263,6 @@ class Declared:
         """Refuse parameters that contradict each other; each base adds to it."""
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values."""
         return type(self)(**{**vars(self), **changes})
 
 

@@ -46,7 +46,6 @@ def given(parameter: str, value: Any = True) -> str:
 
 
 def is_typed() -> bool:
-    """Whether the caller is a command line."""
     return _options.get() is not None
 
 

@@ -63,7 +63,6 @@ def _import(modules: list[str]) -> None:
 
 
 def _serve(setup: dict[str, Any], files: list[int]) -> NoReturn:
-    """Be a lane until its end."""
     try:
         prefer(setup["first"])
         lane.serve(setup, *files)
@@ -125,7 +124,6 @@ class _Ancestor:
         return True
 
     def _stop(self, number: int) -> None:
-        """Kill a lane that takes too long to import."""
         for pid in [pid for pid, lane_number in self._lanes.items() if lane_number == number]:
             os.kill(pid, signal.SIGKILL)
 

@@ -97,12 +97,10 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The cell's name within its plan."""
         return make_key(self.spec.name, self.target.name, *self.repeat)
 
     @property
     def lane(self) -> Lane:
-        """Where the cell runs."""
         return Lane(self.spec.workload, self.target, self.spec.n_threads, self.spec.preload)
 
     def __str__(self) -> str:
@@ -128,7 +126,6 @@ class Common(FileModel):
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
-        """The common part of an outcome."""
         return cls(**{name: getattr(outcome, name) for name in cls.taken()})
 
     def give_to(self, outcome: Outcome) -> None:
@@ -182,13 +179,11 @@ class CellRecord(FileModel):
 
     @classmethod
     def of(cls, cell: Cell, **facts: Any) -> Self:
-        """The record of a cell."""
         seed, fold = cell.repeat
         return cls(spec=cell.spec.name, target=cell.target.name, seed=seed, fold=fold, **facts)
 
     @property
     def key(self) -> str:
-        """The key of its cell."""
         return make_key(self.spec, self.target, self.seed, self.fold)
 
 
@@ -209,7 +204,6 @@ class Failure(CellRecord):
     machine: str | None = None
 
     def summary(self) -> str:
-        """What `--verbose` prints of it."""
         return "failed"
 
 

@@ -101,12 +101,10 @@ class Timed:
 
     @property
     def wall(self) -> float:
-        """The median of the wall times."""
         return median(sample.wall for sample in self.samples)
 
     @property
     def cpu(self) -> float:
-        """The median of the CPU times."""
         return median(sample.cpu for sample in self.samples)
 
 
@@ -184,7 +182,6 @@ class AdaptiveTiming:
 
     @property
     def reported_ms(self) -> float:
-        """The time that is reported."""
         return self.summarized(self.samples_ns) / 1e6
 
     def summarized(self, samples_ns: Sequence[int]) -> float:
@@ -196,7 +193,6 @@ class AdaptiveTiming:
 
     @property
     def n_runs(self) -> int:
-        """How many samples count."""
         return len(self.scored_ns)
 
     @property
@@ -213,16 +209,13 @@ class FixedTiming:
 
     @property
     def reported_ms(self) -> float:
-        """The median."""
         return self.summarized(self.samples_ns) / 1e6
 
     def summarized(self, samples_ns: Sequence[int]) -> float:
-        """The median of a part of what was timed."""
         return median(samples_ns)
 
 
 def time_fixed(run: Callable[[int], int], count: int) -> FixedTiming:
-    """Repeat a run as often as is asked for."""
     return FixedTiming(tuple(run(0) for _ in range(count)))
 
 

@@ -94,7 +94,6 @@ class RunFacts(FileModel):
         return self.model_copy(update={"resumed": (*self.resumed, session.without_audits())})
 
     def without_audits(self) -> Self:
-        """The same facts for where the audits are told elsewhere."""
         return self.model_copy(update={"audits": {}})
 
     def taken_over(self, session: RunFacts) -> Self:
@@ -107,7 +106,6 @@ class RunFacts(FileModel):
         return self.continued(session).model_copy(update=own)
 
     def recorded(self) -> dict[str, Any]:
-        """The facts as plain data, for the file of the attempt."""
         return {**self.model_dump(mode="json"), "audits": self.audits}
 
 

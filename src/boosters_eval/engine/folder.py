@@ -94,7 +94,6 @@ class RunFolder:
 
     @classmethod
     def of(cls, plan: Plan, where: Path | None = None) -> Self:
-        """The folder of a plan, created if it does not exist."""
         folder = cls(find_home(where) / "runs" / plan.run_id)
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
@@ -129,7 +128,6 @@ class RunFolder:
 
     @property
     def run_id(self) -> str:
-        """The folder's name."""
         return self.path.name
 
     @property
@@ -138,7 +136,6 @@ class RunFolder:
         return self.path / "arrays"
 
     def plan(self, attempt: int = 1) -> Plan:
-        """The plan that an attempt follows."""
         path = self.plan_path(attempt)
         return Plan.parse(read_text(path, limit=MAX_RESULTS), str(path))
 
@@ -173,7 +170,6 @@ class RunFolder:
         write_atomically(self.facts_path(attempt), text, own=True)
 
     def facts_path(self, attempt: int) -> Path:
-        """The file with the facts of an attempt."""
         return self.path / _numbered("environment", attempt, "json")
 
     def _read_facts(self, attempt: int) -> str:
@@ -265,7 +261,6 @@ class RunFolder:
         return [read_journal(self.journal_path(number)).outcomes for number in self.attempts() if number < attempt]
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
-        """An attempt, from the content of its journal."""
         for name, fault in self.faults_beside(attempt, reading):
             raise RunError(f"{self.path / name}: {fault}. See 'boosters-eval verify {self.run_id}'.")
         facts = self.facts(attempt)

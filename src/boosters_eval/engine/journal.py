@@ -64,7 +64,6 @@ class Reading:
 
 
 def find_outcome_type(workload: bytes | None) -> type[Outcome]:
-    """The outcome type of a workload."""
     if workload is None:
         raise ConfigError("it names no workload")
     return WORKLOADS[workload.decode()].outcome_type
@@ -200,7 +199,6 @@ class Journal:
         self._write("result", alone, workload=workload, common=name)
 
     def begin(self, facts: dict[str, Any]) -> None:
-        """Write the first line of an attempt."""
         self.found.begin = {"schema_version": FORMAT, **facts}
         self._write("begin", json.dumps(self.found.begin))
 
@@ -243,7 +241,6 @@ class Journal:
             raise RunError(f"{self.path} was deleted or replaced during the run, so its outcomes are lost.")
 
     def close(self) -> None:
-        """Close the file and release the lock."""
         with contextlib.suppress(OSError):  # a full disk has already been reported
             self._file.close()
         self._lock.release()

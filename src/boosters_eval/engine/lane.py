@@ -221,7 +221,6 @@ class _Capture:
         self._before = b""  # the end of what was thrown away
 
     def fileno(self) -> int:
-        """Its descriptor."""
         return self._file.fileno()
 
     def shorten(self) -> None:
@@ -231,11 +230,9 @@ class _Capture:
             os.ftruncate(self.fileno(), 0)
 
     def tail(self) -> bytes:
-        """The end of all that was printed."""
         return (self._before + read_tail(self._file))[-TAIL:]
 
     def close(self) -> None:
-        """Close the file, which has no name and is gone then."""
         self._file.close()
 
 

@@ -80,7 +80,6 @@ class AncestorProcess:
         return cls(n_threads, mark, process, ours, stderr)
 
     def kill(self) -> None:
-        """End it and all its descendants at once."""
         self.process.kill()
         kill_marked(self.mark)
 
@@ -145,7 +144,6 @@ class LaneProcess:
         return not self.ready and self.failed is None
 
     def close(self) -> None:
-        """Close its channel, which stops the lane and its cells."""
         self.channel.close()
         self.stderr.close()
 
@@ -168,7 +166,6 @@ def is_readable(channel: socket.socket) -> bool:
 
 
 def read_stderr(file: IO[bytes]) -> str:
-    """The end of what a process has printed."""
     return read_tail(file).decode(errors="replace")
 
 
@@ -229,7 +226,6 @@ class Lanes:
     # Their start
 
     def get(self, lane: Lane) -> LaneProcess:
-        """The process of a lane, which is started if there is none."""
         known = self._known.get(lane)
         if known is None:
             known = self._known[lane] = self._start(lane)
@@ -258,11 +254,9 @@ class Lanes:
     # Their state
 
     def running(self) -> int:
-        """How many cells are running."""
         return sum(len(process.running) for process in self)
 
     def importing(self) -> int:
-        """How many lanes are not ready yet."""
         return sum(process.importing for process in self)
 
     def numbered(self, number: int) -> LaneProcess | None:
@@ -270,15 +264,12 @@ class Lanes:
         return next((process for process in self if process.number == number), None)
 
     def of(self, ancestor: AncestorProcess) -> list[LaneProcess]:
-        """The lanes that were forked from an ancestor."""
         return [process for process in self if process.ancestor is ancestor]
 
     def listen(self, feed: Feed) -> None:
-        """Hear of work that arrives, too."""
         self._selector.register(feed, selectors.EVENT_READ, feed)
 
     def ignore(self, feed: Feed) -> None:
-        """Hear of no more work."""
         with contextlib.suppress(KeyError, ValueError):  # all was closed meanwhile
             self._selector.unregister(feed)
 
@@ -289,7 +280,6 @@ class Lanes:
             yield key.data
 
     def _patience(self) -> float | None:
-        """Seconds until the next import is late."""
         deadlines = [process.deadline for process in self if process.importing and process.deadline is not None]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
@@ -309,13 +299,11 @@ class Lanes:
                     kill_marked(process.ancestor.mark)
 
     def hang_up(self, process: LaneProcess) -> None:
-        """Stop listening to a lane."""
         if process.channel.fileno() >= 0:
             self._selector.unregister(process.channel)
             process.channel.close()
 
     def remove(self, process: LaneProcess) -> None:
-        """Stop a lane and forget it."""
         self.hang_up(process)
         process.close()
         del self._known[process.lane]
@@ -354,7 +342,6 @@ class Lanes:
 
 
 def identify_lanes(works: Iterable[Work]) -> dict[Lane, Identity]:
-    """What the lane of each work must have loaded."""
     found: dict[Lane, Identity] = {}
     for work in works:
         lane = work.cell.lane
@@ -372,7 +359,6 @@ def identify_lanes(works: Iterable[Work]) -> dict[Lane, Identity]:
 
 
 def find_longest_timeout(works: Iterable[Work]) -> float | None:
-    """The longest that a cell may take, if there is a limit."""
     return max((work.limits.timeout_s for work in works if work.limits.timeout_s), default=None)
 
 

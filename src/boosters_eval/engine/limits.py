@@ -31,7 +31,6 @@ _SHARE = 0.1  # of the process's CPU time: a thread with less does not compute
 
 
 def make_environment(n_threads: int) -> dict[str, str]:
-    """The environment variables that a worker starts with."""
     limits = dict.fromkeys(_VARIABLES, str(n_threads))
     return {**limits, "OMP_WAIT_POLICY": WAIT_POLICY, "OMP_DYNAMIC": "FALSE", "PYTHONHASHSEED": "0"}
 
@@ -66,7 +65,6 @@ class ThreadWatch:
         self.samples: Counter[int] = Counter()
 
     def look(self) -> None:
-        """Take one sample."""
         runnable, spent = self._read()
         self._recent.append({name: total - self._last.get(name, 0) for name, total in spent.items()})
         self._last = spent
@@ -74,7 +72,6 @@ class ThreadWatch:
         self.samples[len(runnable & computing) or int(bool(runnable))] += 1
 
     def observed(self) -> int | None:
-        """The answer of all samples."""
         return summarize_samples(self.samples)
 
     def _read(self) -> tuple[set[str], dict[str, int]]:
@@ -159,12 +156,10 @@ _SIGNS = (
 
 
 def looks_out_of_memory(*texts: str) -> bool:
-    """Whether a failure was caused by the memory limit."""
     return any(sign in text.lower() for text in texts for sign in _SIGNS)
 
 
 def _read_status(field: str) -> int:
-    """One line of /proc/self/status, in bytes."""
     for line in _STATUS.read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024

@@ -55,7 +55,6 @@ class CellEnded:
 
     @property
     def failure(self) -> Failure | None:
-        """The outcome, if it is a failure."""
         from boosters_eval.engine.cell import Failure  # noqa: PLC0415 (no model is loaded where nothing runs)
 
         return self.outcome if isinstance(self.outcome, Failure) else None
@@ -123,23 +122,18 @@ class Observers(Observer):
         self._given, self._observers = observers, list(observers)
 
     def begin(self, event: RunStarted) -> None:
-        """Tell all."""
         self._tell("begin", event)
 
     def phase(self, event: PhaseStarted) -> None:
-        """Tell all."""
         self._tell("phase", event)
 
     def outcome(self, event: CellEnded) -> None:
-        """Tell all."""
         self._tell("outcome", event)
 
     def end(self, event: RunEnded) -> None:
-        """Tell all."""
         self._tell("end", event)
 
     def close(self, *, interrupted: bool = False) -> None:
-        """Close all, those too that failed."""
         with contextlib.ExitStack() as closing:
             for observer in self._given:
                 closing.callback(observer.close, interrupted=interrupted)
@@ -191,7 +185,6 @@ class _Phases:
         self._entered.setdefault(event.cell.key, []).append((event.phase, time.monotonic()))
 
     def line(self, event: CellEnded) -> str:
-        """One line about a finished cell: its outcome, then its phases."""
         entered = [*self._entered.pop(event.cell.key, []), ("", time.monotonic())]
         took = [
             f"{phase} {end - start:.2f} s"
@@ -339,7 +332,6 @@ class ProgressBar(Observer):
         }
 
     def phase(self, event: PhaseStarted) -> None:
-        """Show the current cell."""
         if self._phases is not None:
             self._phases.enter(event)
         self._tally.enter(event)
@@ -360,7 +352,6 @@ class ProgressBar(Observer):
         self._bar.update(self._task, completed=self._tally.done, total=self._tally.total, **self._fields())
 
     def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar is removed, however the run ended)
-        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -385,7 +376,6 @@ class PlainLines(Observer):
         self._said = 0.0
 
     def begin(self, event: RunStarted) -> None:
-        """Print what will run."""
         self._tally.begin(event)
         self._said = self._clock()
         kept = f", {event.kept} kept" if event.kept else ""
@@ -395,13 +385,11 @@ class PlainLines(Observer):
         self._print(f"run {event.plan.run_id}: {cells} to do{kept}{about}")
 
     def phase(self, event: PhaseStarted) -> None:
-        """Take the time."""
         self._tally.enter(event)
         if self._phases is not None:
             self._phases.enter(event)
 
     def outcome(self, event: CellEnded) -> None:
-        """Print the progress from time to time."""
         tally = self._tally
         tally.end(event)
         if event.failure is not None:
@@ -442,6 +430,5 @@ def format_duration(seconds: float) -> str:
 
 
 def describe_failure(cell: Cell, failure: Failure) -> str:
-    """One line about a failed cell."""
     first = failure.error_message.splitlines()[0] if failure.error_message else "no message"
     return clean_message(f"failed: {cell} in {failure.phase}: {failure.error_type}: {first}")

@@ -22,7 +22,6 @@ LINE = re.compile(
 
 
 def digest_line(line: bytes) -> str:
-    """What the next line must contain."""
     return compute_digest(line, 32)
 
 

@@ -41,7 +41,6 @@ class Exclusion(Model):
 
 
 def _typed_spec(raw: Any) -> Any:
-    """A spec of the type that its workload declares."""
     if isinstance(raw, Spec):
         return raw
     if not isinstance(raw, dict) or not isinstance(raw.get("workload"), str):
@@ -147,11 +146,9 @@ class Plan(Model):
 
     @property
     def targets(self) -> list[Target]:
-        """All targets, of all workloads."""
         return [self.target(workload, name) for workload, builds in self.builds.items() for name in builds]
 
     def target(self, workload: str, name: str) -> Target:
-        """A target by its name."""
         return Target(name=name, build=self.builds[workload][name], installation=self.installations.get(name))
 
     def targets_of(self, spec: Spec) -> list[Target]:

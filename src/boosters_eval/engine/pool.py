@@ -51,7 +51,6 @@ class Feed:
         return self._reader.fileno()
 
     def put(self, work: Work) -> None:
-        """Give a piece of work."""
         self._given.append(work)
         self._writer.send(b"x")
 
@@ -61,18 +60,15 @@ class Feed:
         self._writer.send(b"x")
 
     def take(self) -> list[Work]:
-        """All that was given since."""
         self._reader.recv(1 << 16)
         return [self._given.popleft() for _ in range(len(self._given))]
 
     def close(self) -> None:
-        """Close the sockets, once nobody gives or takes."""
         self._reader.close()
         self._writer.close()
 
 
 def make_import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
-    """The failure of a cell whose lane could not load its target."""
     return ImportFailure.of(
         cell,
         error_type=failed["failed"],
@@ -153,13 +149,11 @@ class LocalPool(Executor):
         self._closed = False  # during the current run, by whoever does not run it
 
     def facts(self) -> dict[str, Any]:
-        """Which executor this is, and how it starts processes."""
         return {**super().facts(), "start_method": self._method}
 
     def run(
         self, works: Iterable[Work], started: Callable[[Cell, str], None]
     ) -> Generator[Outcome | Failure, None, None]:
-        """Yield outcomes in the order in which they arrive."""
         waiting = deque(works)
         yield from self._session(waiting, identify_lanes(waiting), find_longest_timeout(waiting), None, started)
 
@@ -245,7 +239,6 @@ class LocalPool(Executor):
         return self._lanes.importing() + self._lanes.running()
 
     def _load_ahead(self, ahead: deque[Lane]) -> None:
-        """Start the lanes that will be needed."""
         while ahead and self._in_use() < self.jobs:
             self._lane(ahead.popleft())
 

@@ -107,7 +107,6 @@ def wake_on_exit() -> int:
 
 
 def kill_group(pid: int) -> None:
-    """Kill a process and everything that it started."""
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -121,7 +120,6 @@ def name_signal(number: int) -> str:
 
 
 def name_end(code: int) -> str:
-    """How a process ended, as text."""
     return name_signal(-code) if code < 0 else f"exit status {code}"
 
 
@@ -189,7 +187,6 @@ class Lines:
         self._rest: list[bytes] = []  # pieces of a line that has not ended yet; joined once, when it has
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are complete now."""
         first, *others = data.split(b"\n")
         self._rest.append(first)
         if not others:

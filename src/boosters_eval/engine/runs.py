@@ -101,7 +101,6 @@ def _last(folders: list[RunFolder], kind: str | None, where: Path | None) -> Run
 
 
 def _named(folder: RunFolder, name: str) -> Iterator[RunFolder]:
-    """The latest attempt of this name, if there is one."""
     for attempt in reversed(folder.attempts()):
         if summaries.find_name(folder, attempt) == name:
             yield RunFolder(folder.path, attempt)
@@ -156,7 +155,6 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
 
 
 def _array_faults(folder: RunFolder, reading: Reading) -> Iterator[tuple[str, str]]:
-    """The arrays of an attempt that are missing or were changed."""
     outcomes = (outcome for outcome in reading.outcomes.values() if isinstance(outcome, Outcome))
     digests = sorted({digest for outcome in outcomes for digest in outcome.digests})
     if not digests:

@@ -124,7 +124,6 @@ def open_session(settings: RunSettings, plan: Plan) -> Iterator[Session]:
 
 
 def choose_mode(settings: RunSettings) -> Mode:
-    """What is done with an earlier attempt."""
     return Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
 
 
@@ -231,7 +230,6 @@ class PlannedRun(Findings):
 
     @classmethod
     def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = (), refusal: str = "") -> Self:
-        """A plan with how it would be carried out."""
         tell_of_earlier(plan, settings)
         cells, expected = _cells_left(plan, settings), expect_seconds(plan, settings)
         seconds = sum(expected.get(cell.key, 0.0) for cell in cells)
@@ -239,11 +237,9 @@ class PlannedRun(Findings):
 
     @property
     def exit_code(self) -> int:
-        """A plan without cells would fail."""
         return ExitCode.SUCCESS if self.plan.cells and not self.refusal else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """One line per spec and target."""
         plan = self.plan
         for sentence in self.notes:
             screen.note(f"Note: {sentence}")
@@ -258,13 +254,11 @@ class PlannedRun(Findings):
             screen.say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
 
     def conclude(self, screen: Screen) -> None:
-        """Why it would not run, if so."""
         if self.refusal:
             screen.note(f"Error: {self.refusal}")
 
 
 def _cells_left(plan: Plan, settings: RunSettings) -> list[Cell]:
-    """The cells that an earlier attempt leaves to run, if one is continued."""
     folder = None if choose_mode(settings) is Mode.NEW else find_folder(plan, settings.home)
     if folder is None:
         return list(plan.cells)

@@ -108,7 +108,6 @@ class RunSettings(InHome):
     )
 
     def check(self) -> None:
-        """Refuse settings that contradict each other."""
         super().check()
         for first, second in (("verbose", "quiet"), ("resume", "rerun_failed")):
             if getattr(self, first) and getattr(self, second):
@@ -128,7 +127,6 @@ class RunSettings(InHome):
 
     @property
     def places(self) -> dict[str, Any]:
-        """Which cluster is meant, if the settings say it."""
         return {name: value for name in _PLACES if (value := getattr(self, name)) is not None}
 
 
