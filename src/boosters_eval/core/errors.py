@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class ExitCode(IntEnum):
@@ -26,11 +26,7 @@ class BoostersEvalError(Exception):
     """Base of every error that a user can act on: one sentence, no traceback."""
 
     exit_code = ExitCode.EXECUTION_ERROR
-
-    @property
-    def lines(self) -> list[str]:
-        """The message as lines for a terminal."""
-        return [str(self)]
+    lines: Sequence[str] = ()  # for a terminal, where the message has several
 
 
 class BoostersEvalWarning(UserWarning):
@@ -43,24 +39,20 @@ class ConfigError(BoostersEvalError, ValueError):
     exit_code = ExitCode.CONFIGURATION_ERROR
 
 
+_LISTED = 12  # names; of more than twice as many, only so many are listed
+_LISTS = {"data set": "datasets --all", "library": "libraries", "metric": "metrics", "suite": "suites"}
+
+
 class UnknownNameError(ConfigError):
     """A name that nothing is registered under."""
 
     def __init__(self, kind: str, got: object, valid: Iterable[str]) -> None:
         names = sorted(valid)
-        super().__init__(f"Unknown {kind} '{got}'.{suggest(str(got), names)} Known: {_listed(kind, names)}.")
-
-
-_LISTED = 12  # names; of more than twice as many, only so many are listed
-_LISTS = {"data set": "datasets --all", "library": "libraries", "metric": "metrics", "suite": "suites"}
-
-
-def _listed(kind: str, names: list[str]) -> str:
-    """The names; of very many the first ones, and where the others are."""
-    if len(names) <= 2 * _LISTED:
-        return ", ".join(names) or "none"
-    where = f"; 'boosters-eval list {_LISTS[kind]}' lists them all" if kind in _LISTS else ""
-    return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} others{where}"
+        known = ", ".join(names) or "none"
+        if len(names) > 2 * _LISTED:
+            where = f"; 'boosters-eval list {_LISTS[kind]}' lists them all" if kind in _LISTS else ""
+            known = f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} others{where}"
+        super().__init__(f"Unknown {kind} '{got}'.{suggest(str(got), names)} Known: {known}.")
 
 
 class MetricInputError(ConfigError):
@@ -92,11 +84,8 @@ class DataFileError(ConfigError, DatasetError):
 
     def __init__(self, sentence: str, problems: Iterable[str] = ()) -> None:
         self.sentence, self.problems = sentence, tuple(problems)  # if there are several
-        super().__init__("\n  - ".join([sentence, *self.problems]))
-
-    @property
-    def lines(self) -> list[str]:
-        return [self.sentence, *(f"  - {problem}" for problem in self.problems)]
+        self.lines = [sentence, *(f"  - {problem}" for problem in self.problems)]
+        super().__init__("\n".join(self.lines))
 
 
 class BuildError(BoostersEvalError):
@@ -104,11 +93,8 @@ class BuildError(BoostersEvalError):
 
     def __init__(self, sentence: str, said: Iterable[str] = ()) -> None:
         self.sentence, self.said = sentence, tuple(said)
-        super().__init__("\n  ".join([sentence, *self.said]))
-
-    @property
-    def lines(self) -> list[str]:
-        return [self.sentence, *(f"  {line}" for line in self.said)]
+        self.lines = [sentence, *(f"  {line}" for line in self.said)]
+        super().__init__("\n".join(self.lines))
 
 
 class Interruption(BoostersEvalError):  # noqa: N818 (nothing went wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -43,27 +44,19 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> 
     """
     data = content.encode() if isinstance(content, str) else content
     if not own and _is_device(path):
-        _write_to_device(path, data)
+        try:
+            with path.open("wb") as file:  # a pipe or a device is written to, never replaced by a file
+                file.write(data)
+        except OSError as error:
+            raise RunError(f"Cannot write {path}: {error.strerror}.") from None
         return
     path = path if own else resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~_umask())
-        Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with _replace(path) as file:
+        file.write(data)
 
 
 @contextlib.contextmanager
@@ -73,22 +66,33 @@ def open_atomically(path: Path) -> Iterator[IO[str]]:
         with path.open("w", encoding="utf-8") as file:
             yield file
         return
-    path = resolved(path)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        name = Path(file.name)
-        try:
+    with _replace(resolved(path)) as binary:
+        yield (text := io.TextIOWrapper(binary, encoding="utf-8"))
+        text.flush()
+        text.detach()  # the file below is closed by whoever opened it
+
+
+@contextlib.contextmanager
+def _replace(path: Path) -> Iterator[io.BufferedWriter]:
+    """A file beside the path, which takes its place once it is on disk; if anything fails, nothing is left of it."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 (a descriptor)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            name.chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~_umask())
-            name.replace(path)
-        except BaseException as error:
-            name.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise RunError(f"Cannot write {path}: {error.strerror}.") from None
-            raise
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~mask)
+        Path(name).replace(path)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+        raise
 
 
 def resolved(path: Path) -> Path:
@@ -103,14 +107,6 @@ def _is_device(path: Path) -> bool:
     """Whether a path names a pipe, a terminal or an open file of a process, such as /dev/stdout or /dev/fd/63."""
     special = path.is_relative_to("/dev") or path.is_relative_to("/proc")
     return path.exists() and (special or not path.is_file())
-
-
-def _write_to_device(path: Path, data: bytes) -> None:
-    try:
-        with path.open("wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
 
 
 @contextlib.contextmanager
@@ -132,12 +128,6 @@ def _alive(pid: int) -> bool:
     except OSError:  # it belongs to somebody else
         return True
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def check_writable(path: Path) -> None:

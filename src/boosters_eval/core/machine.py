@@ -49,13 +49,13 @@ class MachineInfo(Model):
     @classmethod
     def collect(cls, *, load_blas: bool = False, device: bool = False) -> Self:
         """Describe this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
-        found = cuda_devices() if device else CudaDevices()
+        found, mac = cuda_devices() if device else CudaDevices(), sys.platform == "darwin"
         return cls(
             cpu_model=_cpu_model(),
             cpu_cores=psutil.cpu_count(logical=False) or 1,
             cpu_threads=psutil.cpu_count(logical=True) or 1,
             memory_gb=round(psutil.virtual_memory().total / 2**30, 1),
-            os=_os_name(),
+            os=f"macOS {platform.mac_ver()[0]}" if mac else f"{platform.system()} {platform.release()}",
             blas_backend=_blas(load=load_blas),
             build_type=getattr(sys.modules.get("boosters"), "__build_type__", None),
             architecture=platform.machine(),
@@ -93,7 +93,7 @@ def list_cpus(root: Path = _ROOT) -> list[int]:
     One processor of each physical core comes before any of its siblings, so that the first k of the list
     share as few cores as possible; a quota of 2.5 processors leaves two, because a third would be throttled.
     """
-    cpus = _affinity()
+    cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
     seen: dict[tuple[str, ...], int] = {}
     order: list[tuple[int, int]] = []
     for cpu in cpus:
@@ -115,14 +115,16 @@ def count_cores(root: Path = _ROOT) -> int:
 
 
 def read_cpu_quota(root: Path = _ROOT) -> float | None:
-    """The smallest quota of processors that a cgroup (version 2 or 1) sets, or None."""
-    return min(_quotas(root), default=None)
-
-
-def _affinity() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+    """The smallest quota of processors that a cgroup (version 2 or 1) sets, or None; a parent's limit binds too."""
+    quotas = []
+    for directory, unified in _groups(root):
+        if unified:
+            limit, _, period = _read(directory / "cpu.max").partition(" ")
+        else:
+            limit, period = _read(directory / "cpu.cfs_quota_us"), _read(directory / "cpu.cfs_period_us")
+        if limit.isdecimal() and period.isdecimal() and int(period):  # not "max", -1 or a missing file
+            quotas.append(int(limit) / int(period))
+    return min(quotas, default=None)
 
 
 def _core(cpu: int, root: Path) -> tuple[str, ...]:
@@ -143,14 +145,6 @@ def read_cpu_stats(root: Path = _ROOT) -> dict[str, int]:
     return found
 
 
-def _quotas(root: Path) -> Iterator[float]:
-    """Every quota from the process's own cgroup up to the root: a parent's limit binds too."""
-    for directory, unified in _groups(root):
-        quota = _quota_v2(directory) if unified else _quota_v1(directory)
-        if quota is not None:
-            yield quota
-
-
 def _groups(root: Path) -> Iterator[tuple[Path, bool]]:
     """The cgroups that limit the CPUs of this process, and whether each is of version 2."""
     mount = root / "sys/fs/cgroup"
@@ -163,22 +157,6 @@ def _groups(root: Path) -> Iterator[tuple[Path, bool]]:
         relative = Path(group.lstrip("/"))
         for directory in (relative, *relative.parents):
             yield base / directory, unified
-
-
-def _quota_v2(directory: Path) -> float | None:
-    limit, _, period = _read(directory / "cpu.max").partition(" ")
-    return _ratio(limit, period)
-
-
-def _quota_v1(directory: Path) -> float | None:
-    return _ratio(_read(directory / "cpu.cfs_quota_us"), _read(directory / "cpu.cfs_period_us"))
-
-
-def _ratio(limit: str, period: str) -> float | None:
-    """Limit over period where both are numbers; "max", -1 and a missing file mean no limit."""
-    if not limit.isdecimal() or not period.isdecimal() or int(period) == 0:
-        return None
-    return int(limit) / int(period)
 
 
 def _read(path: Path) -> str:
@@ -201,12 +179,6 @@ def _cpu_model(root: Path = _ROOT) -> str:
     return platform.processor() or platform.machine() or "Unknown"
 
 
-def _os_name() -> str:
-    if sys.platform == "darwin":
-        return f"macOS {platform.mac_ver()[0]}"
-    return f"{platform.system()} {platform.release()}"
-
-
 def _blas(*, load: bool) -> str | None:
     """The BLAS that numpy is linked to, for example "openblas 0.3.30"."""
     if load:
@@ -226,8 +198,6 @@ _LOADED = 0.5  # programs that waited for a CPU, per CPU, in the last minute
 _NAMED = 3  # programs that are named
 
 DisturbanceKind = Literal["programs", "load", "frequency", "turbo", "battery", "throttling"]
-
-
 _REASONS: dict[DisturbanceKind, str] = {
     "programs": "the machine was busy",
     "load": "the machine had been busy",
@@ -366,9 +336,8 @@ def _frequency(root: Path, cpus: list[int]) -> Iterator[Disturbance]:
         )
     no_turbo, boost = base / "intel_pstate/no_turbo", base / "cpufreq/boost"
     if _read(no_turbo) == "0" or _read(boost) == "1":
-        switch = f"echo 1 | sudo tee {_shown(no_turbo, root)}"
-        if _read(no_turbo) != "0":
-            switch = f"echo 0 | sudo tee {_shown(boost, root)}"
+        off, file = ("1", no_turbo) if _read(no_turbo) == "0" else ("0", boost)
+        switch = f"echo {off} | sudo tee /{file.relative_to(root)}"
         yield Disturbance(
             kind="turbo",
             text="the CPUs could exceed their base frequency while they were cool (turbo)",
@@ -378,8 +347,7 @@ def _frequency(root: Path, cpus: list[int]) -> Iterator[Disturbance]:
 
 
 def _battery(root: Path) -> Iterator[Disturbance]:
-    level = _draining(root)
-    if level is not None:
+    if (level := _draining(root)) is not None:
         yield Disturbance(
             kind="battery",
             text=f"the machine ran on its battery{f' ({level} %)' if level else ''}, which slows the CPUs down",
@@ -396,10 +364,6 @@ def _draining(root: Path) -> str | None:
         return _read(draining[0] / "capacity") if draining and not plugged else None
     known = psutil.sensors_battery() if root == _ROOT and hasattr(psutil, "sensors_battery") else None
     return f"{known.percent:.0f}" if known is not None and known.power_plugged is False else None
-
-
-def _shown(path: Path, root: Path) -> str:
-    return f"/{path.relative_to(root)}"
 
 
 def _percent(share: float) -> str:
