@@ -217,7 +217,7 @@ def run(arguments: Sequence[str]) -> int:
         note(str(error))
         return int(error.exit_code)
     except BoostersEvalError as error:
-        first, *others = error.lines or [str(error)]
+        first, *others = error.lines
         code = _fail(first, error.exit_code)
         for line in others:
             note(line)

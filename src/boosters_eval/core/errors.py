@@ -26,7 +26,12 @@ class BoostersEvalError(Exception):
     """Base of every error that a user can act on: one sentence, no traceback."""
 
     exit_code = ExitCode.EXECUTION_ERROR
-    lines: Sequence[str] = ()  # for a terminal, where the message has several
+    _lines: Sequence[str] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The message as lines for a terminal."""
+        return list(self._lines) or [str(self)]
 
 
 class BoostersEvalWarning(UserWarning):
@@ -84,8 +89,8 @@ class DataFileError(ConfigError, DatasetError):
 
     def __init__(self, sentence: str, problems: Iterable[str] = ()) -> None:
         self.sentence, self.problems = sentence, tuple(problems)  # if there are several
-        self.lines = [sentence, *(f"  - {problem}" for problem in self.problems)]
-        super().__init__("\n".join(self.lines))
+        self._lines = [sentence, *(f"  - {problem}" for problem in self.problems)]
+        super().__init__("\n".join(self._lines))
 
 
 class BuildError(BoostersEvalError):
@@ -93,8 +98,8 @@ class BuildError(BoostersEvalError):
 
     def __init__(self, sentence: str, said: Iterable[str] = ()) -> None:
         self.sentence, self.said = sentence, tuple(said)
-        self.lines = [sentence, *(f"  {line}" for line in self.said)]
-        super().__init__("\n".join(self.lines))
+        self._lines = [sentence, *(f"  {line}" for line in self.said)]
+        super().__init__("\n".join(self._lines))
 
 
 class Interruption(BoostersEvalError):  # noqa: N818 (nothing went wrong)
