@@ -142,7 +142,8 @@ def execute(
     earlier = given
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
-    again = mode is Mode.RERUN_FAILED and journal.found.sealed and _any_failed(journal)
+    any_failed = any(isinstance(outcome, Failure) for outcome in journal.found.outcomes.values())
+    again = mode is Mode.RERUN_FAILED and journal.found.sealed and any_failed
     if again or (journal.found.begin and not folder.holds(plan, attempt)):
         # Neither a sealed attempt nor its plan is ever changed: a new one takes over what finished, and runs the rest.
         earlier, origin = {**journal.found.outcomes, **given}, folder.facts(attempt)
@@ -168,7 +169,9 @@ def execute(
             works = [Work(cell, locate(cell, scratch), limits) for cell in todo]
             with contextlib.closing(_outcomes(executor, works, observer)) as arriving:
                 for cell, found in arriving:
-                    outcome = _counted(_placed(found, here, executor, journal), failed)
+                    outcome = _placed(found, here, executor, journal)
+                    if count := failed.get(outcome.key, 0):
+                        outcome = outcome.model_copy(update={"failed_before": count})
                     journal.append(outcome, cell.spec.workload)
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
@@ -229,24 +232,14 @@ def _record(
     )
 
 
-def _any_failed(journal: Journal) -> bool:
-    return any(isinstance(outcome, Failure) for outcome in journal.found.outcomes.values())
-
-
 def _failed(*earlier: Mapping[str, Outcome | Failure]) -> dict[str, int]:
     """How often each cell has failed so far. Whoever tries again until it works must not be able to hide it."""
     failed: dict[str, int] = {}
     for outcomes in earlier:
         for key, outcome in outcomes.items():
             count = outcome.failed_before + isinstance(outcome, Failure)
-            if count > failed.get(key, 0):
-                failed[key] = count
+            failed[key] = max(count, failed.get(key, 0))
     return failed
-
-
-def _counted(outcome: Outcome | Failure, failed: Mapping[str, int]) -> Outcome | Failure:
-    count = failed.get(outcome.key, 0)
-    return outcome.model_copy(update={"failed_before": count}) if count else outcome
 
 
 def _elsewhere(session: RunFacts, whole: RunFacts) -> MachineInfo | None:
@@ -296,15 +289,15 @@ def choose_cells(
     is missing is measured anew, but for what the caller gave. Its last cell is a missing one, so that a further
     interruption finds the repeat as it was.
     """
-    missing = {cell.key for cell in plan.cells if _open(outcomes.get(cell.key), mode)}
+    failed_too = mode is Mode.RERUN_FAILED  # a failure is never a final answer: its cell runs again on request
+    missing = {
+        cell.key
+        for cell in plan.cells
+        if (outcome := outcomes.get(cell.key)) is None or (failed_too and isinstance(outcome, Failure))
+    }
     torn = {(cell.spec.name, cell.repeat) for cell in plan.cells if cell.spec.is_paired and cell.key in missing}
     again = {cell.key for cell in plan.cells if (cell.spec.name, cell.repeat) in torn} - given.keys()
     todo = plan.in_running_order(cell for cell in plan.cells if cell.key in missing | again)
     last = {(cell.spec.name, cell.repeat): cell.key for cell in todo if cell.key in missing}
     blocks = groupby(todo, key=lambda cell: (cell.spec.name, cell.repeat))
     return [cell for block, cells in blocks for cell in sorted(cells, key=lambda cell: cell.key == last[block])]
-
-
-def _open(outcome: Outcome | Failure | None, mode: Mode) -> bool:
-    """Whether a cell must still run. A failure is never a final answer: its cell is run again on request."""
-    return outcome is None or (mode is Mode.RERUN_FAILED and isinstance(outcome, Failure))

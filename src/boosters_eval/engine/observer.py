@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
-from boosters_eval.core.text import clean, clean_message
+from boosters_eval.core.text import clean, clean_message, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -175,25 +175,6 @@ def watch(
 _ROOM_FOR_BAR = 100  # columns; on a narrower terminal the counts must do
 
 
-class _Phases:
-    """How long each phase of a running cell took, as seen from here, for those who want to know more."""
-
-    def __init__(self) -> None:
-        self._entered: dict[str, list[tuple[str, float]]] = {}
-
-    def enter(self, event: PhaseStarted) -> None:
-        self._entered.setdefault(event.cell.key, []).append((event.phase, time.monotonic()))
-
-    def line(self, event: CellEnded) -> str:
-        entered = [*self._entered.pop(event.cell.key, []), ("", time.monotonic())]
-        took = [
-            f"{phase} {end - start:.2f} s"
-            for (phase, start), (_, end) in itertools.pairwise(entered)
-            if phase not in ("start", "done")
-        ]
-        return clean_message(f"{event.cell}: {event.outcome.summary()}" + (f" ({', '.join(took)})" if took else ""))
-
-
 @dataclass(frozen=True)
 class Expectation:
     """What is known before a run of how long it takes."""
@@ -216,7 +197,7 @@ class _Tally:
         self._seconds: Mapping[str, float] = {}  # that each cell should take, by its key
         self._ahead = 0.0  # expected seconds of the cells that have not ended
         self._behind = 0.0  # and of those that have, and whose time is known
-        self._running: dict[str, float] = {}  # when each running cell began
+        self._running: dict[str, list[tuple[str, float]]] = {}  # the phases of each running cell, and when they began
         self._took = 0.0  # by all that ended, in seconds
         self._timed = 0  # cells in it
         self._most = 1  # cells that ran at the same time
@@ -243,20 +224,27 @@ class _Tally:
             self._most = max(self._most, self._expected.jobs)
 
     def enter(self, event: PhaseStarted) -> None:
-        self._running.setdefault(event.cell.key, self._clock())
+        self._running.setdefault(event.cell.key, []).append((event.phase, self._clock()))
         self._most = max(self._most, len(self._running))
 
-    def end(self, event: CellEnded) -> None:
+    def end(self, event: CellEnded) -> str:
+        """Count a cell that ended, and return a line about it: its outcome, and how long each phase took."""
         self.done += 1
         self.total = max(self.total, self.done)
         self.failed += event.failure is not None
-        began = self._running.pop(event.cell.key, None)
+        now, phases = self._clock(), self._running.pop(event.cell.key, [])
         due = self._seconds.get(event.cell.key, 0.0)
         self._ahead = max(0.0, self._ahead - due)
-        if began is not None:  # a cell whose library could not be imported never began
-            self._took += self._clock() - began
+        if phases:  # a cell whose library could not be imported never began
+            self._took += now - phases[0][1]
             self._timed += 1
             self._behind += due
+        took = [
+            f"{phase} {end - start:.2f} s"
+            for (phase, start), (_, end) in itertools.pairwise([*phases, ("", now)])
+            if phase not in ("start", "done")
+        ]
+        return clean_message(f"{event.cell}: {event.outcome.summary()}" + (f" ({', '.join(took)})" if took else ""))
 
     def left(self) -> float | None:
         """The seconds that the remaining cells will take at the pace so far; None if nothing is known of it."""
@@ -271,7 +259,7 @@ class _Tally:
         else:
             each = self._took / self._timed
             work = each * ahead
-        behind = sum(min(now - began, each) for began in self._running.values())
+        behind = sum(min(now - phases[0][1], each) for phases in self._running.values())
         return max(0.0, (work - behind) / min(self._most, ahead))
 
 
@@ -288,7 +276,7 @@ class ProgressBar(Observer):
         clock: Callable[[], float] = time.monotonic,
         expected: Expectation | None = None,
     ) -> None:
-        self._phases = _Phases() if each else None
+        self._each = each
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._tally = _Tally(clock, expected)
@@ -332,8 +320,6 @@ class ProgressBar(Observer):
         }
 
     def phase(self, event: PhaseStarted) -> None:
-        if self._phases is not None:
-            self._phases.enter(event)
         self._tally.enter(event)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=clean(f"{event.cell}, {event.phase}"))
@@ -342,13 +328,13 @@ class ProgressBar(Observer):
         """Advance the bar, and print a failure above it, where it stays."""
         if self._bar is None or self._task is None:
             return
-        self._tally.end(event)
+        line = self._tally.end(event)
         if event.failure is not None:
             self._bar.console.print(
                 describe_failure(event.cell, event.failure), markup=False, highlight=False, style="red"
             )
-        if self._phases is not None:
-            self._bar.console.print(self._phases.line(event), markup=False, highlight=False, soft_wrap=True)
+        if self._each:
+            self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
         self._bar.update(self._task, completed=self._tally.done, total=self._tally.total, **self._fields())
 
     def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar is removed, however the run ended)
@@ -370,7 +356,7 @@ class PlainLines(Observer):
     ) -> None:
         self._stream = stream or sys.stderr
         self._every = 0.0 if each else every
-        self._phases = _Phases() if each else None
+        self._each = each
         self._clock = clock
         self._tally = _Tally(clock, expected)
         self._said = 0.0
@@ -379,23 +365,20 @@ class PlainLines(Observer):
         self._tally.begin(event)
         self._said = self._clock()
         kept = f", {event.kept} kept" if event.kept else ""
-        cells = "1 cell" if event.todo == 1 else f"{event.todo} cells"
         left = self._tally.left() if event.todo else None
         about = "" if left is None else f", about {format_duration(left)}"
-        self._print(f"run {event.plan.run_id}: {cells} to do{kept}{about}")
+        self._print(f"run {event.plan.run_id}: {count_of(event.todo, 'cell')} to do{kept}{about}")
 
     def phase(self, event: PhaseStarted) -> None:
         self._tally.enter(event)
-        if self._phases is not None:
-            self._phases.enter(event)
 
     def outcome(self, event: CellEnded) -> None:
         tally = self._tally
-        tally.end(event)
+        line = tally.end(event)
         if event.failure is not None:
             self._print(describe_failure(event.cell, event.failure))
-        if self._phases is not None:
-            self._print(self._phases.line(event))
+        if self._each:
+            self._print(line)
         now = self._clock()
         if tally.done == tally.total or now - self._said >= self._every:
             self._said = now

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import shutil
 import warnings
@@ -125,19 +124,6 @@ def _latest_named(named: list[RunFolder], name: str, kind: str | None) -> RunFol
 def _told(folder: RunFolder) -> str:
     name = summaries.find_name(folder, folder.attempts()[-1])
     return f"{folder.run_id} ({name})" if name else folder.run_id
-
-
-_NAME = re.compile(r"[^\W_][\w.+-]{0,63}")
-
-
-def check_name(name: str) -> str:
-    """Refuse a name that could be taken for something else wherever a run is asked for."""
-    if not _NAME.fullmatch(name) or name == "last" or re.fullmatch("[0-9a-f]+", name):
-        raise ConfigError(
-            "The 'name' parameter must be up to 64 letters, digits and the signs . + - _, and neither 'last' nor like a"
-            f" run's id, of digits and a to f alone. Got {name!r} instead."
-        )
-    return name
 
 
 def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
