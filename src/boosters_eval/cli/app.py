@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, make_steady, note, say
+from boosters_eval.cli.output import Terminal, choose_format, is_agreed, make_steady, note, say
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.core import __version__
 from boosters_eval.core.errors import (
@@ -162,7 +162,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
         given = {"executor": "local", **given, "command_line": tuple(list_typed())}
     request: Any = kind(**given)
     screen = Terminal(verbose=getattr(request, "verbose", False), quiet=getattr(request, "quiet", False))
-    form, output = choose_format(request), getattr(request, "output", None)
+    form = choose_format(request)
     dry = getattr(request, "dry_run", False)
     if not dry:
         for each in kind.parameters.values():
@@ -173,8 +173,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
     if form is None or dry:
         findings.show(screen)
     else:
-        screen.show_format(form, to_file=output is not None)
-        emit(findings.render(form), output, quiet=screen.quiet)
+        screen.emit(findings.render(form), form, getattr(request, "output", None))
     if isinstance(findings, Removal) and findings.things and not dry:
         if not (request.yes or is_agreed(findings)):
             return ExitCode.SUCCESS

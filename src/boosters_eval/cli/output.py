@@ -15,7 +15,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
 from boosters_eval.core.terms import named, the
-from boosters_eval.core.text import clean, clean_lines, clean_message, count_of, dump_json, terminal_width
+from boosters_eval.core.text import clean, clean_lines, clean_message, count_of, dump_json, join_words, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,32 +53,6 @@ def _fitted(text: str, stream: TextIO) -> str:
     return "\n".join(part for line in text.split("\n") for part in wrapped_with_indent(line, width))
 
 
-def make_console() -> Console:
-    """Rich on stdout, as wide as the terminal is, even a dumb one."""
-    from rich.console import Console
-
-    size = {"width": terminal_width(sys.stdout), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
-    return Console(**size, highlight=False)  # type: ignore[arg-type]
-
-
-def print_json(value: Any) -> None:
-    sys.stdout.write(dump_json(value))
-
-
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
-    """A plain table, fitted to the terminal; in a pipe, one line per row. The first `keys` columns name a row."""
-    from boosters_eval.reports.layout import Grid, Span, print_grid
-
-    tidy = clean_lines if sys.stdout.isatty() else _one_line
-    cells = tuple(tuple(Span(tidy(cell)) for cell in row) for row in rows)
-    print_grid(Grid(tuple(map(clean, columns)), cells, keys=keys), make_console())
-    sys.stdout.write("\n")
-
-
-def _one_line(text: str) -> str:
-    return clean(" ".join(text.split("\n")))
-
-
 _SUFFIXES = {
     **dict.fromkeys(("", ".md", ".markdown", ".txt"), "markdown"),
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
@@ -87,7 +61,14 @@ _SUFFIXES = {
     ".csv": "csv",
     ".tex": "latex",
 }
-_ENDINGS = {"markdown": ".md, .txt", "json": ".json", "csv": ".csv", "html": ".html", "latex": ".tex", "yaml": ".yaml"}
+_ENDINGS = {
+    "markdown": (".md", ".txt"),
+    "json": (".json",),
+    "csv": (".csv",),
+    "html": (".html",),
+    "latex": (".tex",),
+    "yaml": (".yaml",),
+}
 _SPELT = {"md": "markdown", "yml": "yaml", "tex": "latex"}
 
 
@@ -100,29 +81,17 @@ def choose_format(request: Request) -> str | None:
     if given is not None:
         name = _SPELT.get(given, given)
         if name not in formats:
-            raise ConfigError(
-                f"{the('format')} must be {', '.join(formats[:-1])} or {formats[-1]}."
-                f" Got '{given}' instead.{suggest(given, formats)}"
-            )
+            known = join_words(formats, "or")
+            raise ConfigError(f"{the('format')} must be {known}. Got '{given}' instead.{suggest(given, formats)}")
         return None if name == "table" else name
     if output is None:
         return None
     found = _SUFFIXES.get(output.suffix.lower())
     if found not in formats and output.parent != Path("/dev/fd"):
-        known = ", ".join(_ENDINGS[name] for name in formats if name in _ENDINGS)
-        first, _, last = known.rpartition(", ")
+        endings = join_words((end for name in formats for end in _ENDINGS.get(name, ())), "or")
         unless = f" unless {named('format')} is given" if "format" in request.parameters else ""
-        raise ConfigError(f"{the('output')} must end in {first} or {last}{unless}. Got '{output}' instead.")
+        raise ConfigError(f"{the('output')} must end in {endings}{unless}. Got '{output}' instead.")
     return found or "markdown"
-
-
-def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        write_atomically(Path(output), text)
-        if not quiet:
-            note(f"Written: {output}")
 
 
 def is_agreed(removal: Removal) -> bool:
@@ -142,18 +111,40 @@ class Terminal(Screen):
         self.is_terminal = sys.stdout.isatty()
         self.has_data, self.has_markdown = False, not self.is_terminal
 
-    def show_format(self, form: str, *, to_file: bool) -> None:
-        """Take note of what the result is written as, and whether that goes to standard output."""
-        self.has_data = not to_file and form != "markdown"
-        self.has_markdown = not to_file and form == "markdown"
+    def emit(self, text: str, form: str, output: Path | None) -> None:
+        """Write the result, in a format, to its file or to standard output."""
+        self.has_data = output is None and form != "markdown"
+        self.has_markdown = output is None and form == "markdown"
+        if output is None:
+            sys.stdout.write(text)
+            return
+        write_atomically(output, text)
+        if not self.quiet:
+            note(f"Written: {output}")
 
-    say, note, json, rows = staticmethod(say), staticmethod(note), staticmethod(print_json), staticmethod(print_rows)
+    say, note = staticmethod(say), staticmethod(note)
 
     def write(self, text: str) -> None:
         sys.stdout.write(text)
 
+    def json(self, value: Any) -> None:
+        sys.stdout.write(dump_json(value))
+
+    def rows(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
+        """Print a table, fitted to the terminal; in a pipe, one line per row."""
+        from boosters_eval.reports.layout import Grid, Span, print_grid
+
+        tidy = clean_lines if sys.stdout.isatty() else lambda text: clean(" ".join(text.split("\n")))
+        cells = tuple(tuple(Span(tidy(cell)) for cell in row) for row in rows)
+        print_grid(Grid(tuple(map(clean, columns)), cells, keys=keys), self.console())
+        sys.stdout.write("\n")
+
     def console(self) -> Console:
-        return make_console()
+        """Rich, as wide as the terminal is, even a dumb one."""
+        from rich.console import Console
+
+        size = {"width": terminal_width(sys.stdout), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
+        return Console(**size, highlight=False)  # type: ignore[arg-type]
 
     def annotate(self, commands: Sequence[str], summary: str) -> None:
         """Print GitHub's commands, and append to the summary of its job; if that fails, it is only noted."""
