@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import ConfigError, answer, load_run
+from boosters_eval import ConfigError, answer, fetch_datasets, import_history, load_run
 from boosters_eval.cli.app import run
 from boosters_eval.core.registry import _Offer
-from boosters_eval.core.request import PROGRAMS
+from boosters_eval.core.request import PROGRAMS, Request
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.workload import WORKLOADS
 
@@ -93,6 +93,29 @@ def test_a_program_that_cannot_be_loaded_says_why(monkeypatch, capsys):
         PROGRAMS._broken.clear()
     reason = "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
     assert capsys.readouterr().err == f"Error: The program 'sortng' of an installed package {reason}.\n"
+
+
+class Silent(Request):
+    command = "extra silent"
+    help = "Finds nothing."
+    program = staticmethod(lambda request: None)
+
+
+def test_a_group_of_another_package_has_its_commands_and_a_program_without_findings_is_an_error(monkeypatch, capsys):
+    monkeypatch.setitem(PROGRAMS._known(), "extra silent", Silent)
+    assert run(["extra", "--help"]) == 0
+    assert "Finds nothing." in capsys.readouterr().out
+    assert run(["extra", "silent"]) == 2
+    told = "The program of 'extra silent' must return its findings. Got None instead."
+    assert capsys.readouterr().err == f"Error: {told}\n"
+    assert run(["extra", "silnt"]) == 3
+    assert "Did you mean 'silent'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("function", [import_history, fetch_datasets])
+def test_an_empty_list_is_no_value_of_a_parameter_that_is_required(function):
+    with pytest.raises(ConfigError, match=r"^The '\w+' parameter must be .*, or several\. Got \[\] instead\.$"):
+        function([])
 
 
 def test_only_a_request_is_answered():

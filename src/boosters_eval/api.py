@@ -92,7 +92,9 @@ def answer(request: Request) -> Findings:
     if isinstance(program, str):
         module, _, function = program.partition(":")
         program = getattr(import_module(module), function)
-    found: Findings = program(request)
+    found: Findings | None = program(request)
+    if found is None:  # of another package
+        raise RunError(f"The program of '{type(request).command}' must return its findings. Got None instead.")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -118,18 +119,20 @@ class RequestCommand(click.Command):
         self._answer = answer
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return self.parse_words(args, partial(super().parse_args, ctx))
+
+    def parse_words(self, words: list[str], parse: Callable[[list[str]], list[str]]) -> list[str]:
+        """Read the words, in terms of this command's options; say of an option without a value what it takes."""
+        several = [each for each in self.options if each.several and each.spread and not each.argument]
+        separators = {name: each.separator for each in several for name in (each.option, each.short) if name}
         with speaking_of(self.names):
             try:
-                return super().parse_args(ctx, repeat_options(args, self.separators))
+                return parse(repeat_options(words, separators))
             except click.BadOptionUsage as error:
-                self.refuse_usage(error)
+                for each in self.options:
+                    if error.option_name in (each.option, each.short) and each.kind is not FLAG:
+                        raise ConfigError(f"{the(each.name)} must be {each.kind.words}. Got nothing instead.") from None
                 raise
-
-    def refuse_usage(self, error: click.BadOptionUsage) -> None:
-        """Say of an option without a value what it takes."""
-        for each in self.options:
-            if error.option_name in (each.option, each.short) and each.kind is not FLAG:
-                raise ConfigError(f"{the(each.name)} must be {each.kind.words}. Got nothing instead.") from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What is given by its position stands above the options."""
@@ -151,12 +154,6 @@ class RequestCommand(click.Command):
     def names(self) -> dict[str, str]:
         return {each.name: each.said for each in self.options}
 
-    @property
-    def separators(self) -> dict[str, str | None]:
-        """What separates the values of each option that takes several."""
-        several = [each for each in self.options if each.several and each.spread and not each.argument]
-        return {name: each.separator for each in several for name in (each.option, each.short) if name}
-
 
 class RequestGroup(click.Group):
     """Commands by name; each is imported when it is asked for. A group may be a command too, where none is named."""
@@ -164,10 +161,11 @@ class RequestGroup(click.Group):
     def __init__(self, path: str, answer: Answer) -> None:
         self._path, self._answer = path, answer
         self._own = _request_command(path, answer) if path in COMMANDS else None
+        told = GROUPS.get(path, "Commands of other packages.")
         super().__init__(
             path.rsplit(maxsplit=1)[-1] if path else "boosters-eval",
-            help=GROUPS[path],
-            short_help=_first_paragraph(GROUPS[path]),
+            help=told,
+            short_help=_first_paragraph(told),
             params=self._own.params if self._own else None,
             callback=self._lead,
             invoke_without_command=self._own is not None,
@@ -177,14 +175,8 @@ class RequestGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words as the command that the group is, if it is one."""
-        if self._own is None:
-            return super().parse_args(ctx, args)
-        with speaking_of(self._own.names):
-            try:
-                return super().parse_args(ctx, repeat_options(args, self._own.separators))
-            except click.BadOptionUsage as error:
-                self._own.refuse_usage(error)
-                raise
+        parse = partial(super().parse_args, ctx)
+        return parse(args) if self._own is None else self._own.parse_words(args, parse)
 
     def _lead(self, **options: Any) -> int | None:
         context, own = click.get_current_context(), self._own
@@ -198,8 +190,7 @@ class RequestGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         start = f"{self._path} " if self._path else ""
-        foreign = () if self._path else PROGRAMS
-        every = (*COMMANDS, *GROUPS, *foreign)
+        every = (*COMMANDS, *GROUPS, *(() if self._path and self._path in GROUPS else PROGRAMS))
         below = [name.removeprefix(start) for name in every if name and name.startswith(start)]
         return list(dict.fromkeys(name.split()[0] for name in below))
 
@@ -217,16 +208,21 @@ class RequestGroup(click.Group):
 
 
 def command_at(path: str, answer: Answer) -> click.Command | None:
-    return RequestGroup(path, answer) if path in GROUPS else _request_command(path, answer)
+    """The command or group of that name; programs of other packages may have groups of their own."""
+    command = None if path in GROUPS else _request_command(path, answer)
+    if command is not None:
+        return command
+    foreign = () if path in GROUPS else (*PROGRAMS, *PROGRAMS.broken)
+    is_group = path in GROUPS or any(name.startswith(f"{path} ") for name in foreign)
+    return RequestGroup(path, answer) if is_group else None
 
 
 def _request_command(path: str, answer: Answer) -> RequestCommand | None:
     if path in COMMANDS:
         module, _, name = COMMANDS[path].partition(":")
         return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
-    if not path or not (path in PROGRAMS or path in PROGRAMS.broken):
-        return None
-    return RequestCommand(PROGRAMS[path], answer)
+    is_known = bool(path) and (path in PROGRAMS or path in PROGRAMS.broken)
+    return RequestCommand(PROGRAMS[path], answer) if is_known else None
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -207,6 +207,8 @@ class Parameter:
         if not self.several or self.raw:
             return self._one(value, self.kind.of)
         given = value if isinstance(value, (list, tuple)) else [value]
+        if self.required and not given:
+            raise ConfigError(f"{the(self.name)} must be {self.kind.words}, or several. Got {value!r} instead.")
         return tuple(self._one(item, self.kind.of) for item in given)
 
     def read(self, word: str) -> Any:
