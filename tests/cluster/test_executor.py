@@ -212,8 +212,8 @@ def test_input_whose_way_is_interrupted_is_sent_again(shell, cluster, monkeypatc
     real = Link._answer
 
     async def answer(self, address, act, *arguments):
-        failed[address, act.__name__] += 1
-        if act.__name__ == call and failed[address, call] == 1:
+        failed[address, arguments[0]] += 1
+        if arguments[0] == call and failed[address, call] == 1:
             error = TimeoutError("Timed out during handshake")
             if raised:
                 raise error
@@ -318,7 +318,7 @@ def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
 
 def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(shell, cluster, tmp_path):
     (tmp_path / "elsewhere.py").write_text(
-        "from boosters_eval.cluster import calls as i\ni.identify_host = lambda: 'elsewhere'\n"
+        "from boosters_eval.cluster import node as i\ni.identify_host = lambda: 'elsewhere'\n"
     )
     cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
     plan = plan_of(shell, {"x": with_workers(2, tmp_path, "echo 1")}, seeds=range(4), alone=True)

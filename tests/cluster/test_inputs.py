@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import boosters_eval
 from boosters_eval import ConfigError
-from boosters_eval.cluster.calls import introduce
 from boosters_eval.cluster.link import find_scheduler
-from boosters_eval.cluster.messages import Item, Manifest, Parcels, Question, resolve_inside
-from boosters_eval.cluster.node import KEPT_S, Store
+from boosters_eval.cluster.messages import KEPT_S, Item, Manifest, Parcels, Question, Store, resolve_inside
+from boosters_eval.cluster.node import introduce
 
 
 def folder_of(root, files):

@@ -11,12 +11,10 @@ import pytest
 
 import boosters_eval
 from boosters_eval import Limits, Work
-from boosters_eval.cluster import calls
 from boosters_eval.cluster import node as nodes
-from boosters_eval.cluster.calls import introduce
 from boosters_eval.cluster.executor import CellRequests
 from boosters_eval.cluster.messages import CellReply, Introduction, Order, Parcels, Post, name_lease, name_task
-from boosters_eval.cluster.node import Node
+from boosters_eval.cluster.node import Node, introduce
 from boosters_eval.engine import warm
 from dask_clusters import until
 from shells import plan_of
@@ -88,7 +86,7 @@ def run_in_time(node, packed, order):
 
 def told_by(worker, question):
     return Introduction.model_validate_json(
-        apart(calls.meet("session", question.model_dump_json(), dask_worker=worker))
+        apart(nodes.meet("session", question.model_dump_json(), dask_worker=worker))
     )
 
 
@@ -194,14 +192,14 @@ def test_cell_that_was_taken_back_before_it_began_never_begins(shell, node, tmp_
     states = {1: "executing", 2: "ready", 3: "memory"}
     worker.state.tasks = {name_task("session", number): SimpleNamespace(state=states[number]) for number in states}
     del worker.plugins[node.name]  # it has parted, and is met anew before the task begins
-    assert apart(calls.recall("session", "1 2 3 4", dask_worker=worker)) == "2 4"
+    assert apart(nodes.recall("session", "1 2 3 4", dask_worker=worker)) == "2 4"
     worker.plugins[node.name] = node
-    monkeypatch.setattr(calls, "get_worker", lambda: worker)
+    monkeypatch.setattr(nodes, "get_worker", lambda: worker)
     text = order.model_dump_json()
-    kinds = [CellReply.model_validate_json(apart(calls.run_cell("session", n, text))).kind for n in (2, 4)]
+    kinds = [CellReply.model_validate_json(apart(nodes.run_cell("session", n, text))).kind for n in (2, 4)]
     assert kinds == ["unready", "unready"]
     assert not (tmp_path / "begun").exists()
-    assert CellReply.model_validate_json(apart(calls.run_cell("session", 5, text))).kind == "result"
+    assert CellReply.model_validate_json(apart(nodes.run_cell("session", 5, text))).kind == "result"
 
 
 def test_worker_that_is_asked_twice_at_once_becomes_one_node(shell, tmp_path):
@@ -210,7 +208,7 @@ def test_worker_that_is_asked_twice_at_once_becomes_one_node(shell, tmp_path):
 
     async def twice():
         text = packed.question.model_dump_json()
-        return await asyncio.gather(*(calls.meet("s", text, dask_worker=worker) for _ in range(2)))
+        return await asyncio.gather(*(nodes.meet("s", text, dask_worker=worker) for _ in range(2)))
 
     assert [Introduction.model_validate_json(text).faults for text in apart(twice())] == [(), ()]
     (made,) = worker.plugins.values()

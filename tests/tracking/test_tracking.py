@@ -13,18 +13,27 @@ import pytest
 from filelock import FileLock, Timeout
 from sendings import calls, send
 
-from boosters_eval import BoostersEvalWarning, ConfigError, Observer, RunError, execute, run_prepared, track_run
+from boosters_eval import (
+    TRACKERS,
+    BoostersEvalWarning,
+    ConfigError,
+    Observer,
+    RunError,
+    Tracker,
+    execute,
+    run_prepared,
+    track_run,
+)
 from boosters_eval.core.errors import MissingLibraryError, UnknownNameError
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.terms import listen
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import find_run
 from boosters_eval.runners.parameters import Mark
-from boosters_eval.tracking import TRACKERS, Tracker, TrackingObserver, choose_trackers
 from boosters_eval.tracking import observer as observers
-from boosters_eval.tracking.observer import WAIT_VARIABLE, Outpost, read_wait
+from boosters_eval.tracking.builtin import accept_names
+from boosters_eval.tracking.observer import WAIT_VARIABLE, Outpost, TrackingObserver, choose_trackers, read_wait
 from boosters_eval.tracking.sender import News, Sending, attend, collect_content, identify_run
-from boosters_eval.tracking.to_mlflow import accept_names
 from stamping import FAST, SLOW, Stamping
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
@@ -313,7 +322,7 @@ def test_missing_extra_is_one_sentence_with_its_command(monkeypatch):
 def test_mlflow_without_a_database_needs_a_server(monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setattr("boosters_eval.tracking.tracker.find_spec", lambda _: True)
-    monkeypatch.setattr("boosters_eval.tracking.to_mlflow.find_spec", lambda _: None)
+    monkeypatch.setattr("boosters_eval.tracking.builtin.find_spec", lambda _: None)
     with pytest.raises(MissingLibraryError, match="The tracker 'mlflow' needs a server: set MLFLOW_TRACKING_URI"):
         choose_trackers("mlflow")
 

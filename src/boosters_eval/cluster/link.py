@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import dask
 from distributed import Client, LocalCluster, Security
 
-from boosters_eval.cluster import calls
+from boosters_eval.cluster import node
 from boosters_eval.cluster.messages import (
     Answered,
     CellReply,
@@ -243,7 +243,7 @@ class Link:
         if self._client is not None:
             if self.alive:
                 with contextlib.suppress(Exception):
-                    await asyncio.wait_for(self._everywhere(calls.leave), _CLOSE_S / 2)
+                    await asyncio.wait_for(self._everywhere(node.leave), _CLOSE_S / 2)
             await self._client.close(timeout=2)
         if self._cluster is not None:
             await self._cluster.close(timeout=3)
@@ -252,10 +252,10 @@ class Link:
         """Stop whatever runs on the nodes for this program."""
         with contextlib.suppress(Exception):
             if self.alive:
-                self._call(self._everywhere(calls.stop), _CLOSE_S)
+                self._call(self._everywhere(node.ask, "stop"), _CLOSE_S)
 
-    async def _everywhere(self, act: Callable[..., Any]) -> None:
-        await self._client.run(act, self.session, on_error="ignore")
+    async def _everywhere(self, act: Callable[..., Any], *arguments: Any) -> None:
+        await self._client.run(act, self.session, *arguments, on_error="ignore")
 
     # Who is there
 
@@ -284,44 +284,38 @@ class Link:
 
     async def recall(self, address: str, numbers: Iterable[int]) -> None:
         """Take cells back from a worker, unless they have begun."""
-        text = await self._ask_for_text(address, calls.recall, " ".join(map(str, numbers)))
+        text = await self._answer_in_text(address, node.recall, " ".join(map(str, numbers)))
         self.news.put(Recalled(address, frozenset(map(int, text.split()))))
 
     async def _answer(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of a node answers, or the error that it met; None of a worker that is gone."""
+        """What a function of a worker answers, or the error that it met; None of a worker that is gone."""
         found = await self._client.run(act, self.session, *arguments, workers=[address], on_error="return")
         return found.get(address)
 
-    async def _ask(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of a node answers; anything else is an error."""
+    async def _answer_in_text(self, address: str, act: Callable[..., Any], *arguments: Any) -> str:
+        """The same, of a function that answers in text; anything else is an error."""
         answer = await self._answer(address, act, *arguments)
-        if isinstance(answer, BaseException):
-            raise _CallError(_first_line(answer))
-        return answer
-
-    async def _ask_for_text(self, address: str, act: Callable[..., Any], *arguments: Any) -> str:
-        answer = await self._ask(address, act, *arguments)
         if not isinstance(answer, str):
-            raise _CallError("the worker did not answer")
+            raise _CallError(_first_line(answer) if isinstance(answer, BaseException) else "the worker did not answer")
         return answer
 
     async def meet(self, address: str, question: str) -> None:
         """Ask a worker whether it can be a node."""
-        told = _introduction(await self._answer(address, calls.meet, question))
+        told = _introduction(await self._answer(address, node.meet, question))
         if isinstance(told, Introduction) and not told.faults:
             self._lease(address)  # before it has anything to give back
         self.news.put(Met(address, question, told))
 
     async def post(self, address: str, question: str, post: Post) -> None:
         """Tell a node how many cells it will run, and where."""
-        answer = await self._answer(address, calls.take_post, question, post.model_dump_json())
+        answer = await self._answer(address, node.ask, "take_post", question, post.model_dump_json())
         self.news.put(Posted(address, question, _told(answer)))
 
     def _lease(self, address: str) -> None:
         """Hold a result on the node: if this program is killed, dask forgets it there, by which the node knows."""
         if address not in self._leases:
             self._leases[address] = self._client.submit(
-                calls.lease,
+                node.lease,
                 key=name_lease(self.session, address) + secrets.token_hex(6),
                 workers=[address],
                 allow_other_workers=False,
@@ -342,8 +336,10 @@ class Link:
 
     async def _sent(self, address: str, host: str, parcel: Parcel) -> str:
         digest = parcel.digest
-        if await self._ask(address, calls.has_parcel, digest):
+        if (known := await self._answer(address, node.ask, "has_parcel", digest)) is True:
             return ""
+        if isinstance(known, BaseException):
+            raise known
         self.sent[host, digest] += 1
         pieces = parcel.pieces()
         while True:
@@ -353,10 +349,11 @@ class Link:
                 return f"{parcel.source} cannot be read: {error.strerror}"
             if piece is None:
                 break
-            fault = await self._ask_for_text(address, calls.receive, digest, *piece)
+            fault = await self._answer_in_text(address, node.ask, "receive", digest, *piece)
             if fault:
                 return fault
-        return await self._ask_for_text(address, calls.complete, digest, parcel.manifest.model_dump_json())
+        manifest = parcel.manifest.model_dump_json()
+        return await self._answer_in_text(address, node.ask, "complete", digest, manifest)
 
     def give_up(self, numbers: Iterable[int]) -> None:
         """Wait no more for these cells: their node is gone, or another one is idle."""
@@ -371,7 +368,7 @@ class Link:
     async def carry(self, number: int, address: str, order: str, folders: Mapping[str, str]) -> None:
         """Have a cell run on a node, and bring home what it wrote."""
         future = self._client.submit(
-            calls.run_cell,
+            node.run_cell,
             self.session,
             number,
             order,
@@ -397,8 +394,8 @@ class Link:
             for item in items:
                 content = bytearray()
                 while len(content) < item.size:
-                    data = await self._ask(address, calls.fetch, item.path, len(content))
-                    if not data:
+                    data = await self._answer(address, node.ask, "fetch", item.path, len(content))
+                    if not isinstance(data, bytes) or not data:
                         raise RuntimeError(f"{item.path} is gone")
                     content += data
                 if compute_digest(content) != item.digest:
@@ -407,7 +404,7 @@ class Link:
                 await asyncio.to_thread(_store, resolve_inside(Path(folders[name]), str(Path(*parts))), bytes(content))
                 places.add(cell)
         for place in places:
-            await self._ask(address, calls.clear, place)
+            await self._answer(address, node.ask, "clear", place)
 
 
 class _CallError(Exception):

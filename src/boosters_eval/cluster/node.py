@@ -1,12 +1,16 @@
-"""A node of the cluster: a plug-in of a dask worker, which holds a pool that outlives its tasks."""
+"""A node of the cluster: a plug-in of a dask worker, with a pool that outlives its tasks, and how it is called.
+
+What the program calls takes and gives text, and never raises: an error would travel pickled.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import itertools
+import json
 import os
-import secrets
+import platform
 import shutil
 import tempfile
 import threading
@@ -16,22 +20,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import dask
-from distributed import WorkerPlugin
+from distributed import WorkerPlugin, get_worker
 
 from boosters_eval.cluster.messages import (
+    CHUNK,
     FORGOTTEN,
     CellReply,
+    Introduction,
+    Manifest,
     Order,
     Post,
     Question,
+    Store,
     describe_file,
     name_lease,
     name_plugin,
+    name_task,
     resolve_inside,
 )
-from boosters_eval.core.files import compute_file_digest
+from boosters_eval.core import __version__
+from boosters_eval.core.files import compute_digest, compute_file_digest
+from boosters_eval.core.machine import MachineInfo, list_cpus
+from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
-from boosters_eval.datasets.fetch import cache_root
 from boosters_eval.engine.cell import Cell, Failure, ImportFailure
 from boosters_eval.engine.execute import Limits, Work
 from boosters_eval.engine.pool import Feed
@@ -39,96 +50,9 @@ from boosters_eval.engine.warm import borrow_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from boosters_eval.cluster.messages import Item, Manifest
-    from boosters_eval.engine.cell import Outcome
+    from boosters_eval.cluster.messages import Item, WantedLane
+    from boosters_eval.engine.cell import Build, Outcome
     from boosters_eval.engine.pool import LocalPool
-
-
-KEPT_S = 28 * 24 * 3600.0  # seconds after which a parcel that nobody has used is removed
-ARRIVING_S = 24 * 3600.0  # seconds after which one that has not arrived is removed
-_ARRIVING = ".arriving-"
-
-
-class Store:
-    """Parcels are received beside their final place, verified, and then moved there at once."""
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._root = root or cache_root() / "nodes"
-        self._arriving: dict[str, Path] = {}
-
-    def find(self, digest: str) -> Path | None:
-        """The file or folder of a parcel, if it is there; it then counts as used now."""
-        folder = self._root / digest
-        with contextlib.suppress(OSError):  # of a store that others own
-            os.utime(folder)
-        with contextlib.suppress(OSError):  # it is not there, or is just removed, or may not be read
-            return next(folder.iterdir(), None)
-        return None
-
-    def clean(self) -> None:
-        """Remove what no run has used for weeks, and what a worker that was killed left half received."""
-        found: list[Path] = []
-        with contextlib.suppress(OSError):  # there is no store yet
-            found += self._root.iterdir()
-        for folder in found:
-            kept = ARRIVING_S if folder.name.startswith(_ARRIVING) else KEPT_S
-            with contextlib.suppress(OSError):  # another worker cleans it too, or it is somebody else's
-                if folder.is_dir() and folder.stat().st_mtime < time.time() - kept:
-                    # Moved first: whoever looks for a parcel finds all of it, or nothing.
-                    shutil.rmtree(folder.rename(self._root / f".removed-{secrets.token_hex(6)}"))
-
-    def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
-        """A piece of a file; the first one of a parcel begins it."""
-        if digest not in self._arriving:
-            self._arriving[digest] = self._begun()
-        file = resolve_inside(self._arriving[digest], path)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("r+b" if offset else "wb") as opened:
-                opened.seek(offset)
-                opened.write(data)
-        except OSError:  # of a full disk, which must not stay full
-            shutil.rmtree(self._arriving.pop(digest), ignore_errors=True)
-            raise
-
-    def forget(self) -> None:
-        """Remove what has not arrived wholly."""
-        while self._arriving:
-            shutil.rmtree(self._arriving.popitem()[1], ignore_errors=True)
-
-    def _begun(self) -> Path:
-        self._root.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=_ARRIVING, dir=self._root))
-
-    def complete(self, digest: str, manifest: Manifest) -> str:
-        """Verify a parcel and move it to its place. What is wrong with it, or ''."""
-        try:
-            return self._completed(digest, manifest)
-        except OSError as error:
-            return f"{manifest.name} cannot be stored: {error.strerror}"
-
-    def _completed(self, digest: str, manifest: Manifest) -> str:
-        arrived = self._arriving.pop(digest, None) or self._begun()  # of a folder without files, nothing came
-        try:
-            for item in manifest.items:
-                if compute_file_digest(resolve_inside(arrived, item.path)) != item.digest:
-                    return f"{manifest.name} has changed on its way: the digest of {item.path} is another"
-            self._place(arrived, self._root / digest, manifest)
-        finally:
-            shutil.rmtree(arrived, ignore_errors=True)
-        return ""
-
-    def _place(self, arrived: Path, final: Path, manifest: Manifest) -> None:
-        """What came keeps its name, in a folder that is named by the digest."""
-        around = Path(tempfile.mkdtemp(prefix=".placing-", dir=self._root))
-        (arrived if manifest.folder else arrived / manifest.items[0].path).rename(around / manifest.name)
-        try:
-            around.rename(final)
-        except OSError:
-            shutil.rmtree(around, ignore_errors=True)
-            if not final.is_dir():  # otherwise another worker of this machine was faster
-                raise
-
 
 _IDLE = 300.0  # seconds without a cell after which the memory is given back
 _FORGOTTEN = ("released", "forgotten", "cancelled")  # states of a task that nobody wants any more
@@ -188,16 +112,40 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     def _is_lease(self, key: Any) -> bool:
         return str(key).startswith(name_lease(self._session, self._worker.address))
 
-    def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
-        """A piece of an input."""
-        self.store.receive(digest, path, offset, data)
-        self._used = time.monotonic()
-
     async def part(self) -> None:
         """Leave, and be a plug-in no more."""
         await asyncio.to_thread(self.leave)
         if self._worker.plugins.get(self.name) is self:  # dask tells twice that a result is gone
             await self._worker.plugin_remove(self.name)
+
+    # What the program calls, by name; where text tells what is wrong, '' means that nothing is.
+
+    def take_post(self, question: str, post: str) -> str:
+        self.begin(Question.model_validate_json(question), Post.model_validate_json(post))
+        return ""
+
+    def has_parcel(self, digest: str) -> bool:
+        return self.store.find(digest) is not None
+
+    def receive(self, digest: str, path: str, offset: int, data: bytes) -> str:
+        self.store.receive(digest, path, offset, data)
+        self._used = time.monotonic()
+        return ""
+
+    def complete(self, digest: str, manifest: str) -> str:
+        return self.store.complete(digest, Manifest.model_validate_json(manifest))
+
+    def fetch(self, path: str, offset: int) -> bytes | None:
+        """A piece of what a cell has written; None if it is gone."""
+        with contextlib.suppress(OSError, ValueError), resolve_inside(self.scratch, path).open("rb") as file:
+            file.seek(offset)
+            return file.read(CHUNK)
+        return None
+
+    def clear(self, path: str) -> None:
+        """Remove what a cell has written, once the program has it."""
+        if path:
+            shutil.rmtree(resolve_inside(self.scratch, path), ignore_errors=True)
 
     # Taking up its post
 
@@ -379,3 +327,126 @@ def _list_written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
     if not any(found.values()):
         shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def introduce(question: str) -> Introduction:
+    """Who this node is, and why it cannot run the plan, if it cannot."""
+    version, python = str(json.loads(question).get("version")), platform.python_version()
+    machine: dict[str, Any] = {}
+    host, cpus = "", list[int]()
+    if version != __version__:  # whose questions may be others
+        faults = [f"the plan is of boosters-eval {version}, the node has {__version__}"]
+    else:
+        try:
+            asked = Question.model_validate_json(question)
+            checks = (*(_check_file(*file) for file in asked.files.items()), *map(_check_lane, asked.lanes))
+            faults = [fault for fault in dict.fromkeys(checks) if fault]
+            machine = MachineInfo.collect(device=asked.device).model_dump(mode="json")
+            host, cpus = identify_host(), list_cpus()
+        except Exception as error:  # noqa: BLE001 (told to the program as text)
+            faults = [f"it cannot say what it has: {type(error).__name__}: {error}"]
+    return Introduction(
+        version=__version__, python=python, machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults)
+    )
+
+
+def _check_file(path: str, digest: str) -> str:
+    try:
+        same = compute_file_digest(Path(path)) == digest
+    except OSError:
+        return f"the plan uses {path}, which the node does not have"
+    return "" if same else f"the node's {path} is not that of the plan"
+
+
+def _check_lane(wanted: WantedLane) -> str:
+    target, planned = wanted.target, _show_build(wanted.target.build)
+    gone = next((folder for folder in wanted.first if not Path(folder).is_dir()), None)
+    if gone is not None:
+        return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
+    try:
+        workload = load_address(wanted.workload_address)
+        WORKLOADS.register(wanted.workload, workload, replace=True)
+        if wanted.first or wanted.address.get("file"):
+            return ""  # the lane itself compares what it has loaded
+        found = workload.target(target.name).build
+    except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)
+        return f"the plan has {target} {planned}, the node has none: {type(error).__name__}: {error}"
+    return "" if found == target.build else f"the plan has {target} {planned}, the node {_show_build(found)}"
+
+
+def _show_build(build: Build) -> str:
+    return f"{build.version} ({build.digest})"
+
+
+def identify_host() -> str:
+    """Equal for all processes on one machine, in containers too."""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return compute_digest(boot, 12)
+    return platform.node()
+
+
+_BEGUN = ("executing", "long-running", "memory", "error")  # states of a task that runs, or has run
+_RECALLED: set[str] = set()  # the tasks that were taken back; they are few, and outlive a node that is met anew
+
+
+def _find(worker: Any, session: str) -> Node | None:
+    found: Node | None = worker.plugins.get(name_plugin(session))
+    return found
+
+
+async def meet(session: str, question: str, *, dask_worker: Any) -> str:
+    """Introduce the node; if it fits, it becomes one."""
+    answer = await asyncio.to_thread(introduce, question)
+    if not answer.faults and _find(dask_worker, session) is None:
+        try:
+            node = await asyncio.to_thread(Node, session, dask_worker.local_directory)
+        except OSError as error:
+            fault = f"it cannot write to its folder {dask_worker.local_directory}: {error.strerror}"
+            return answer.replace(faults=(fault,)).model_dump_json()
+        if _find(dask_worker, session) is None:
+            await dask_worker.plugin_add(node, node.name)
+        else:  # it was asked twice
+            await asyncio.to_thread(node.discard)
+    return answer.model_dump_json()
+
+
+async def ask(session: str, act: str, *arguments: Any, dask_worker: Any) -> Any:
+    """What a method of the node answers, or as text what is wrong."""
+    node = _find(dask_worker, session)
+    if node is None:
+        return FORGOTTEN
+    try:
+        return await asyncio.to_thread(getattr(node, act), *arguments)
+    except Exception as error:  # noqa: BLE001 (told to the program as text)
+        return f"{type(error).__name__}: {error}"
+
+
+async def run_cell(session: str, number: int, order: str) -> str:
+    """A task: one cell."""
+    node = _find(get_worker(), session)
+    if node is None or name_task(session, number) in _RECALLED:
+        text = FORGOTTEN if node is None else "the cell was taken back"
+        return CellReply(kind="unready", text=text).model_dump_json()
+    return (await node.run(Order.model_validate_json(order))).model_dump_json()
+
+
+async def recall(session: str, numbers: str, *, dask_worker: Any) -> str:
+    """Take cells back: the numbers of those that have not begun, and now never will."""
+    tasks = dask_worker.state.tasks
+    found = {number: tasks.get(name_task(session, number)) for number in numbers.split()}
+    waiting = [number for number, task in found.items() if task is None or task.state not in _BEGUN]
+    _RECALLED.update(name_task(session, number) for number in waiting)
+    return " ".join(waiting)
+
+
+def lease() -> bool:
+    """A task whose result the program holds."""
+    return True
+
+
+async def leave(session: str, *, dask_worker: Any) -> None:
+    """The program ends: nothing of it remains on the node but what it has loaded, for a while."""
+    node = _find(dask_worker, session)
+    if node is not None:
+        await node.part()

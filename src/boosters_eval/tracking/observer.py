@@ -93,7 +93,6 @@ class Outpost:
         return True
 
     def _describe_death(self) -> str:
-        """How it ended, with the last line that it printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=0.5)
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _LAST))
@@ -199,7 +198,6 @@ class TrackingObserver(Observer):
 
     @classmethod
     def for_run(cls, settings: ObserverSettings) -> Self:
-        """The trackers that were asked for."""
         found = choose_trackers(settings.track)
         if not found:
             raise ConfigError(
@@ -208,7 +206,6 @@ class TrackingObserver(Observer):
         return cls(found, settings.home, say=settings.say)
 
     def begin(self, event: RunStarted) -> None:
-        """Name the journal to all."""
         if event.folder is None or not self._trackers:
             return
         self.follow(event.folder, event.attempt)
@@ -232,7 +229,6 @@ class TrackingObserver(Observer):
             self._outposts[-1].tell(**self._runs[-1], **last)
 
     def outcome(self, event: CellEnded) -> None:  # noqa: ARG002 (the journal has it)
-        """Tell all that there is news."""
         for outpost in self._outposts:
             outpost.tell()
             outpost.listen()
@@ -290,7 +286,6 @@ class TrackingObserver(Observer):
 
     @property
     def _told(self) -> str:
-        """The runs by their ids, as a sentence has them."""
         ids = [Path(place["folder"]).name for place in self._runs]
         return f"run {ids[0]}" if len(ids) == 1 else f"runs {', '.join(ids)}"
 

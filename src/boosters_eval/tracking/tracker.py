@@ -58,12 +58,10 @@ class TrackedCompetitor:
 
     @property
     def key(self) -> str:
-        """Identifies it within the run."""
         return f"{self.benchmark}|{self.competitor}"
 
     @property
     def name(self) -> str:
-        """As a person reads it."""
         return f"{self.benchmark} {self.competitor}"
 
 
@@ -140,8 +138,7 @@ class Tracker(ABC):
 
 
 def _builtin() -> dict[str, type[Tracker]]:
-    from boosters_eval.tracking.to_mlflow import MlflowTracker  # noqa: PLC0415 (they import this module)
-    from boosters_eval.tracking.to_wandb import WandbTracker  # noqa: PLC0415
+    from boosters_eval.tracking.builtin import MlflowTracker, WandbTracker  # noqa: PLC0415 (it imports this module)
 
     return {"mlflow": MlflowTracker, "wandb": WandbTracker}
 

@@ -346,7 +346,7 @@ class SentRun(Findings):
 
 def track_run(request: TrackRequest) -> SentRun:
     """Send an earlier run to trackers. What they have already is not sent again."""
-    from boosters_eval.tracking import choose_trackers, send_run  # noqa: PLC0415 (a list of runs needs none)
+    from boosters_eval.tracking.observer import choose_trackers, send_run  # noqa: PLC0415 (a list of runs needs none)
 
     trackers = choose_trackers(request.to, "to")
     send_run(request.reference, trackers, request.home, timeout=request.timeout, say=request.say or tell)
