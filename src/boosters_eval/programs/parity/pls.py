@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +14,8 @@ from boosters_eval.programs.parity.backend import ProcessBackend, PythonBackend,
 from boosters_eval.programs.parity.method import Convention, GeneratedData, Generator, MethodSpec, Oracle, Size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 WORKERS = Path(__file__).parent / "workers"
@@ -40,7 +43,20 @@ class LatentData(Generator):
         return GeneratedData({"X": x, "Y": y[:, 0] if n_targets == 1 else y})
 
 
-class SklearnPls(PythonBackend):
+class PlsBackend(PythonBackend):
+    """Fits on all rows, and predicts them: what is fitted is a function of them."""
+
+    install = PIP
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Callable[[NDArray[np.float64]], Any]) -> NDArray[Any]:
+        """A column for a single target is the method's vector: the one reshaping that every PLS library needs."""
+        array = np.asarray(fitted(session.arrays["X"]))
+        single = session.arrays["Y"].ndim == 1 and array.ndim == 2 and array.shape[1] == 1
+        return array[:, 0] if single else array
+
+
+class SklearnPls(PlsBackend):
     """scikit-learn's PLSRegression, a NIPALS; converged far beyond its default tolerance."""
 
     name = "sklearn"
@@ -55,11 +71,8 @@ class SklearnPls(PythonBackend):
         from sklearn.cross_decomposition import PLSRegression
 
         count = int(session.parameters["n_components"])
-        return PLSRegression(count, scale=False, tol=cls.tol, max_iter=10_000).fit(prepared["X"], prepared["Y"])
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return _like(session, fitted.predict(session.arrays["X"]))
+        model = PLSRegression(count, scale=False, tol=cls.tol, max_iter=10_000)
+        return model.fit(prepared["X"], prepared["Y"]).predict
 
 
 class SklearnDefaultPls(SklearnPls):
@@ -69,13 +82,12 @@ class SklearnDefaultPls(SklearnPls):
     tol = 1e-6
 
 
-class Ikpls(PythonBackend):
+class Ikpls(PlsBackend):
     """Improved kernel PLS, algorithm 1."""
 
     name = "ikpls"
     imports = ("ikpls.numpy",)
     distributions = ("ikpls", "numpy")
-    install = PIP
     scale: ClassVar[bool] = False
 
     @classmethod
@@ -84,12 +96,7 @@ class Ikpls(PythonBackend):
 
         x, model = prepared["X"], PLS(algorithm=1, scale_X=cls.scale, scale_Y=cls.scale)
         model.fit(x, prepared["Y"].reshape(len(x), -1), A=int(session.parameters["n_components"]))
-        return model
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        count = int(session.parameters["n_components"])
-        return _like(session, fitted.predict(session.arrays["X"], n_components=count))
+        return partial(model.predict, n_components=int(session.parameters["n_components"]))
 
 
 class IkplsScaled(Ikpls):
@@ -99,21 +106,13 @@ class IkplsScaled(Ikpls):
     scale = True
 
 
-def _like(session: PythonSession, prediction: Any) -> NDArray[Any]:
-    """A column for a single target is the method's vector: the one reshaping that every PLS library needs."""
-    array = np.asarray(prediction)
-    single = session.arrays["Y"].ndim == 1 and array.ndim == 2 and array.shape[1] == 1
-    return array[:, 0] if single else array
-
-
-class Pls4all(PythonBackend):
+class Pls4all(PlsBackend):
     """The raw binding of pls4all: NIPALS, centered, not scaled."""
 
     name = "pls4all"
     own = True
     imports = ("pls4all",)
     distributions = ("pls4all", "numpy")
-    install = PIP
     solver: ClassVar[str] = "NIPALS"
 
     @classmethod
@@ -130,12 +129,7 @@ class Pls4all(PythonBackend):
         config.scale_x = config.scale_y = False
         config.tol = 1e-28
         y = prepared["Y"].reshape(len(prepared["X"]), -1)
-        return context, Model.fit(context, config, prepared["X"], y)
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        context, model = fitted
-        return _like(session, model.predict(context, session.arrays["X"]))
+        return partial(Model.fit(context, config, prepared["X"], y).predict, context)
 
 
 class Pls4allSimpls(Pls4all):
@@ -143,20 +137,20 @@ class Pls4allSimpls(Pls4all):
     solver = "SIMPLS"
 
 
-class Pls4allSklearn(SklearnPls):
+class Pls4allSklearn(PlsBackend):
     """The scikit-learn facade of pls4all with its own defaults, which scale."""
 
     name = "pls4all.sklearn"
     own = True
     imports = ("pls4all.sklearn",)
     distributions = ("pls4all", "scikit-learn", "numpy")
-    install = PIP
 
     @classmethod
     def fit(cls, session: PythonSession, prepared: Any) -> Any:
         from pls4all.sklearn import PLSRegression
 
-        return PLSRegression(n_components=int(session.parameters["n_components"])).fit(prepared["X"], prepared["Y"])
+        model = PLSRegression(n_components=int(session.parameters["n_components"]))
+        return model.fit(prepared["X"], prepared["Y"]).predict
 
 
 class RPls(ProcessBackend):

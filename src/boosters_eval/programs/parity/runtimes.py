@@ -7,6 +7,8 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
+from abc import abstractmethod
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,11 +21,11 @@ from boosters_eval.programs.parity.pls import PIP
 from boosters_eval.programs.parity.trees import MODEL_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from boosters_eval.programs.parity.method import ParameterValue
+    Predict = Callable[[NDArray[np.float64]], Any]  # the rows' predictions
 
 
 class Runtime(PythonBackend):
@@ -46,12 +48,17 @@ class Runtime(PythonBackend):
         return session.place.parent / SHARED / MODEL_FILES[str(session.parameters["library"])]
 
     @classmethod
-    def fit(cls, session: PythonSession, prepared: Any) -> Any:  # noqa: ARG003 (the model is trained)
+    @abstractmethod
+    def prepare(cls, session: PythonSession) -> Predict:
+        """What predicts the rows of an array."""
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Predict) -> Predict:  # noqa: ARG003 (the model is trained)
         return prepared
 
-
-def _missing_value(parameters: Mapping[str, ParameterValue]) -> float:
-    return 0.0 if parameters["variant"] == "missing_zero" else np.nan
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Predict) -> NDArray[Any]:
+        return np.asarray(fitted(session.arrays["X"]))
 
 
 class XgboostNative(Runtime):
@@ -61,26 +68,29 @@ class XgboostNative(Runtime):
     distributions: ClassVar[tuple[str, ...]] = ("xgboost-cpu", "xgboost", "numpy")
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import xgboost as xgb
 
         return xgb.Booster({"nthread": session.threads}, model_file=cls.model(session))
 
     @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+    def prepare(cls, session: PythonSession) -> Predict:
         import xgboost as xgb
 
-        missing = _missing_value(session.parameters)
-        data = xgb.DMatrix(session.arrays["X"], missing=missing, nthread=session.threads)
-        return np.asarray(fitted.predict(data))
+        model, options = cls.open(session), {"missing": cls.missing_value(session), "nthread": session.threads}
+        return lambda x: model.predict(xgb.DMatrix(x, **options))
+
+    @classmethod
+    def missing_value(cls, session: PythonSession) -> float:
+        return 0.0 if session.parameters["variant"] == "missing_zero" else np.nan
 
 
 class XgboostInplace(XgboostNative):
     name = "xgboost.inplace"
 
     @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return np.asarray(fitted.inplace_predict(session.arrays["X"], missing=_missing_value(session.parameters)))
+    def prepare(cls, session: PythonSession) -> Predict:
+        return partial(cls.open(session).inplace_predict, missing=cls.missing_value(session))
 
 
 class XgboostSklearn(XgboostNative):
@@ -90,16 +100,12 @@ class XgboostSklearn(XgboostNative):
     imports: ClassVar[tuple[str, ...]] = ("xgboost", "sklearn.base")
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def prepare(cls, session: PythonSession) -> Predict:
         import xgboost as xgb
 
         model = xgb.XGBRegressor(n_jobs=session.threads)
         model.load_model(cls.model(session))
-        return model
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return np.asarray(fitted.predict(session.arrays["X"]))
+        return partial(model.predict)
 
 
 class XgboostReloaded(XgboostNative):
@@ -108,12 +114,11 @@ class XgboostReloaded(XgboostNative):
     name = "xgboost.reloaded"
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import xgboost as xgb
 
-        raw = super().prepare(session).save_raw("ubj")
         model = xgb.Booster({"nthread": session.threads})
-        model.load_model(bytearray(raw))
+        model.load_model(bytearray(super().open(session).save_raw("ubj")))
         return model
 
 
@@ -124,24 +129,24 @@ class LightgbmNative(Runtime):
     distributions: ClassVar[tuple[str, ...]] = ("lightgbm", "numpy")
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import lightgbm as lgb
 
         return lgb.Booster(model_file=str(cls.model(session)))
 
     @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return np.asarray(fitted.predict(session.arrays["X"], num_threads=session.threads))
+    def prepare(cls, session: PythonSession) -> Predict:
+        return partial(cls.open(session).predict, num_threads=session.threads)
 
 
 class LightgbmReloaded(LightgbmNative):
     name = "lightgbm.reloaded"
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import lightgbm as lgb
 
-        return lgb.Booster(model_str=super().prepare(session).model_to_string())
+        return lgb.Booster(model_str=super().open(session).model_to_string())
 
 
 class CatboostNative(Runtime):
@@ -151,31 +156,27 @@ class CatboostNative(Runtime):
     distributions: ClassVar[tuple[str, ...]] = ("catboost", "numpy")
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import catboost
 
-        model = catboost.CatBoostRegressor()
-        model.load_model(str(cls.model(session)))
-        return model
+        return catboost.CatBoostRegressor().load_model(str(cls.model(session)))
 
     @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return np.asarray(fitted.predict(session.arrays["X"], thread_count=session.threads))
+    def prepare(cls, session: PythonSession) -> Predict:
+        return partial(cls.open(session).predict, thread_count=session.threads)
 
 
 class CatboostReloaded(CatboostNative):
     name = "catboost.reloaded"
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import catboost
 
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "model.json")
-            super().prepare(session).save_model(path, format="json")
-            model = catboost.CatBoostRegressor()
-            model.load_model(path, format="json")
-        return model
+            super().open(session).save_model(path, format="json")
+            return catboost.CatBoostRegressor().load_model(path, format="json")
 
 
 _LOOP = """
@@ -194,11 +195,11 @@ class CatboostCpp(Runtime):
     compiler = "g++"
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
-        """The exported source with a loop over rows, as a function of an array."""
+    def prepare(cls, session: PythonSession) -> Predict:
+        """The exported source, with a loop over rows."""
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder) / "model.cpp", Path(folder) / "model.so"
-            CatboostNative.prepare(session).save_model(str(source), format="cpp")
+            CatboostNative.open(session).save_model(str(source), format="cpp")
             source.write_text(source.read_text() + _LOOP)
             compiler = str(shutil.which(cls.compiler))
             command = [compiler, "-O2", "-std=c++17", "-shared", "-fPIC", "-o", str(library), str(source)]
@@ -216,31 +217,22 @@ class CatboostCpp(Runtime):
 
         return predict_rows
 
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return np.asarray(fitted(session.arrays["X"]))
-
 
 class XgboostBoosters(Runtime):
     name = "xgboost.boosters"
     imports: ClassVar[tuple[str, ...]] = ("boosters", "xgboost", "pandas")
     distributions: ClassVar[tuple[str, ...]] = ("boosters", "xgboost-cpu", "xgboost")
-    native: ClassVar[type[Runtime]] = XgboostNative
+    native: ClassVar[type[XgboostNative | LightgbmNative]] = XgboostNative
     converter: ClassVar[str] = "xgboost_to_json_bytes"
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def prepare(cls, session: PythonSession) -> Predict:
+        """Its one output is the method's vector."""
         import boosters
 
-        convert: Callable[[Any], bytes] = getattr(boosters, cls.converter)
-        return boosters.Model.load_from_bytes(bytes(convert(cls.native.prepare(session))))
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """One output: the method's vector is its only column."""
-        import boosters
-
-        return np.asarray(fitted.predict(boosters.Dataset(session.arrays["X"]), n_threads=session.threads))[:, 0]
+        content = getattr(boosters, cls.converter)(cls.native.open(session))
+        model = boosters.Model.load_from_bytes(bytes(content))
+        return lambda x: np.asarray(model.predict(boosters.Dataset(x), n_threads=session.threads))[:, 0]
 
 
 class LightgbmBoosters(XgboostBoosters):
@@ -255,7 +247,7 @@ class XgboostOnnx(Runtime):
     name = "xgboost.onnxruntime"
     imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "xgboost")
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "xgboost-cpu", "xgboost")
-    native: ClassVar[type[Runtime]] = XgboostNative
+    native: ClassVar[type[XgboostNative | LightgbmNative]] = XgboostNative
     converter: ClassVar[str] = "convert_xgboost"
 
     @classmethod
@@ -263,24 +255,19 @@ class XgboostOnnx(Runtime):
         from onnxmltools import convert
         from onnxmltools.convert.common.data_types import FloatTensorType
 
-        shape = [None, session.arrays["X"].shape[1]]
-        to_onnx = getattr(convert, cls.converter)
-        model = to_onnx(cls.native.prepare(session), initial_types=[("X", FloatTensorType(shape))])
+        columns = ("X", FloatTensorType([None, session.arrays["X"].shape[1]]))
+        model = getattr(convert, cls.converter)(cls.native.open(session), initial_types=[columns])
         return bytes(model.SerializeToString())
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def prepare(cls, session: PythonSession) -> Predict:
+        """It predicts in single precision, as the format demands."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = session.threads
-        return onnxruntime.InferenceSession(cls.convert(session), options, providers=["CPUExecutionProvider"])
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """In single precision, as the format demands."""
-        (found,) = fitted.run(None, {fitted.get_inputs()[0].name: session.arrays["X"].astype(np.float32)})
-        return np.asarray(found)[:, 0]
+        model = onnxruntime.InferenceSession(cls.convert(session), options, providers=["CPUExecutionProvider"])
+        return lambda x: model.run(None, {model.get_inputs()[0].name: x.astype(np.float32)})[0][:, 0]
 
 
 class LightgbmOnnx(XgboostOnnx):
@@ -300,7 +287,7 @@ class CatboostOnnx(XgboostOnnx):
     def convert(cls, session: PythonSession) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
-            CatboostNative.prepare(session).save_model(str(path), format="onnx")
+            CatboostNative.open(session).save_model(str(path), format="onnx")
             return path.read_bytes()
 
 
@@ -310,25 +297,26 @@ class XgboostTreelite(Runtime):
     distributions: ClassVar[tuple[str, ...]] = ("treelite",)
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import treelite
 
         return treelite.frontend.load_xgboost_model(str(cls.model(session)), format_choice="json")
 
     @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """In the precision in which the model's thresholds are stored."""
+    def prepare(cls, session: PythonSession) -> Predict:
+        """It predicts in the precision in which the model's thresholds are stored."""
         import treelite
 
-        x = session.arrays["X"].astype(fitted.input_type)
-        return np.asarray(treelite.gtil.predict(fitted, x, nthread=session.threads)).reshape(len(x), -1)[:, 0]
+        model = cls.open(session)
+        predict = partial(treelite.gtil.predict, model, nthread=session.threads)
+        return lambda x: np.asarray(predict(x.astype(model.input_type))).reshape(len(x), -1)[:, 0]
 
 
 class LightgbmTreelite(XgboostTreelite):
     name = "lightgbm.treelite"
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def open(cls, session: PythonSession) -> Any:
         import treelite
 
         return treelite.frontend.load_lightgbm_model(str(cls.model(session)))
@@ -343,25 +331,18 @@ class XgboostTl2cgen(Runtime):
     frontend: ClassVar[type[XgboostTreelite]] = XgboostTreelite
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def prepare(cls, session: PythonSession) -> Predict:
+        """It predicts in the precision in which the model's thresholds are stored."""
         import tl2cgen
 
-        model = cls.frontend.prepare(session)
+        model, parallel = cls.frontend.open(session), {"parallel_comp": 4}
+        kind = np.dtype(str(model.input_type))
         with tempfile.TemporaryDirectory() as folder:
             library = str(Path(folder) / "model.so")
-            tl2cgen.export_lib(
-                model, toolchain=cls.compiler, libpath=library, params={"parallel_comp": 4}, verbose=False
-            )
-            return tl2cgen.Predictor(library, nthread=session.threads), np.dtype(str(model.input_type))
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        """In the precision in which the model's thresholds are stored."""
-        import tl2cgen
-
-        predictor, kind = fitted
-        data = tl2cgen.DMatrix(session.arrays["X"].astype(kind), dtype=kind.name)
-        return np.asarray(predictor.predict(data)).reshape(len(session.arrays["X"]), -1)[:, 0]
+            tl2cgen.export_lib(model, toolchain=cls.compiler, libpath=library, params=parallel, verbose=False)
+            predict = tl2cgen.Predictor(library, nthread=session.threads).predict
+        data = partial(tl2cgen.DMatrix, dtype=kind.name)
+        return lambda x: np.asarray(predict(data(x.astype(kind)))).reshape(len(x), -1)[:, 0]
 
 
 class LightgbmTl2cgen(XgboostTl2cgen):
@@ -375,13 +356,9 @@ class LightgbmLleaves(Runtime):
     distributions: ClassVar[tuple[str, ...]] = ("lleaves", "llvmlite")
 
     @classmethod
-    def prepare(cls, session: PythonSession) -> Any:
+    def prepare(cls, session: PythonSession) -> Predict:
         import lleaves
 
         model = lleaves.Model(model_file=str(cls.model(session)))
         model.compile()
-        return model
-
-    @classmethod
-    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
-        return np.asarray(fitted.predict(session.arrays["X"], n_jobs=session.threads))
+        return partial(model.predict, n_jobs=session.threads)
