@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.datasets import Table, auditing
-from boosters_eval.datasets.audit_columns import SAMPLE, numbers_as_text
-from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2, AuditTarget, alone
+from boosters_eval.datasets.audit_columns import SAMPLE, note_numbers_as_text
+from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2, AuditTarget, score_alone
 from boosters_eval.datasets.auditing import audit_frame, audit_table
 from boosters_eval.datasets.checks import is_text
 from boosters_eval.datasets.config import KINDS, AuditedColumn, DataAudit
@@ -167,9 +167,9 @@ def test_random_columns_predict_nothing(rows, target):
         bound = LEAK_AUC if known.classes else LEAK_R2
         for _ in range(10):
             number, level = rng.standard_normal(rows), rng.integers(0, rows // 2, rows).astype(float)
-            hits += alone(number, known, bound, categorical=False) is not None
-            hits += alone(level, known, bound, categorical=True) is not None
-            hits += alone(level % 4, known, bound, categorical=False) is not None
+            hits += score_alone(number, known, bound, categorical=False) is not None
+            hits += score_alone(level, known, bound, categorical=True) is not None
+            hits += score_alone(level % 4, known, bound, categorical=False) is not None
     assert hits == 0
 
 
@@ -344,7 +344,7 @@ def test_many_columns_of_a_kind_are_one_finding():
     ],
 )
 def test_numbers_written_as_text_are_known_from_other_texts(texts, number):
-    assert bool(numbers_as_text(texts)) is number
+    assert bool(note_numbers_as_text(texts)) is number
 
 
 def test_numbers_as_text_are_said_unless_they_are_declared_categories():

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import tiny
 from boosters_eval import DATASETS, ConfigError, TrainingConfig, compare, prepare_comparison
-from boosters_eval.datasets.resolve import given_datasets
+from boosters_eval.datasets.resolve import collect_datasets
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["a", "b"])
@@ -60,7 +60,7 @@ def test_settings_apply_to_a_frame(home):
 
 
 def test_a_file_may_take_its_target_from_the_parameter():
-    assert given_datasets(["sales.csv", "sales.csv:price", "iris"], "price") == ["sales.csv:price", "iris"]
+    assert collect_datasets(["sales.csv", "sales.csv:price", "iris"], "price") == ["sales.csv:price", "iris"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_file_may_take_its_target_from_the_parameter():
 )
 def test_what_is_no_data_gets_one_sentence(datasets, target, told):
     with pytest.raises(ConfigError) as caught:
-        given_datasets(datasets, target)
+        collect_datasets(datasets, target)
     assert str(caught.value).endswith(told)
     assert "\n" not in str(caught.value)
 

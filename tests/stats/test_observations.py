@@ -9,7 +9,7 @@ from scipy import stats as scipy_stats
 
 from boosters_eval.core.request import Repeat
 from boosters_eval.stats import inference
-from boosters_eval.stats.observations import Observation, Side, by_split, design_of, split_ratio
+from boosters_eval.stats.observations import Observation, Side, by_split, find_design, split_ratio
 from boosters_eval.stats.tables import compare_table, mean_interval
 from learners import in_time, of_groups
 from simulated_splits import compared_by_group, compared_in_time, window_edges
@@ -175,7 +175,7 @@ def test_the_correction_takes_the_larger_share_of_groups_and_rows():
 
 def test_groups_limit_the_degrees_of_freedom():
     side = sides("group", 5, folds=True, n_train_groups=9, n_valid_groups=1)["a"]
-    assert design_of(side, "corrected").most_freedom == 9
+    assert find_design(side, "corrected").most_freedom == 9
 
 
 def test_identical_predictions_need_no_test():

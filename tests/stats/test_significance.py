@@ -24,8 +24,8 @@ from boosters_eval.stats.significance import (
     _read,
     compare_pair,
     compare_times,
-    verdicts_of_scores,
-    verdicts_of_times,
+    judge_scores,
+    judge_times,
 )
 
 A = [0.50, 0.52, 0.49, 0.51, 0.50, 0.53, 0.48]
@@ -473,7 +473,7 @@ def _one(function, *args, **options):
 @pytest.mark.parametrize("higher", [True, False])
 def test_scores_are_judged_as_one_pair_is(splits, resolution, higher):
     a, b = _pairs(np.random.default_rng(splits), 200, splits)
-    found = verdicts_of_scores(
+    found = judge_scores(
         a,
         b,
         Criteria(higher),
@@ -491,7 +491,7 @@ def test_scores_are_judged_as_one_pair_is(splits, resolution, higher):
 @pytest.mark.parametrize("splits", [2, 5, 20])
 def test_times_are_judged_as_one_pair_is(splits):
     a, b = _pairs(np.random.default_rng(splits), 200, splits)
-    found = verdicts_of_times(a, b, Criteria(higher_is_better=False, test="paired"))
+    found = judge_times(a, b, Criteria(higher_is_better=False, test="paired"))
     expected = [_one(compare_times, one, other) for one, other in zip(a, b, strict=True)]
     assert [(mine, own) for mine, own in zip(found, expected, strict=True) if mine not in (None, own)] == []
     assert sum(verdict is not None for verdict in found) > len(a) / 3
@@ -500,7 +500,7 @@ def test_times_are_judged_as_one_pair_is(splits):
 def test_identical_predictions_are_equivalent_whatever_the_resolution():
     scores = np.full((1, 5), 0.5)
     found = [
-        verdicts_of_scores(
+        judge_scores(
             scores,
             scores,
             Criteria(higher_is_better=True),
@@ -517,12 +517,12 @@ def test_identical_predictions_are_equivalent_whatever_the_resolution():
 def test_scores_too_large_to_be_squared_are_left_to_the_comparison_of_one_pair(sides):
     a, b = (side * np.array([[1.0, 1.1, 0.9, 1.2, 1.0]]) for side in sides)
     options = {"test_train_ratio": 0.25, "resolution": 0.0, "identical": np.zeros(1, dtype=bool)}
-    assert verdicts_of_scores(a, b, Criteria(higher_is_better=True), **options) == [None]
+    assert judge_scores(a, b, Criteria(higher_is_better=True), **options) == [None]
 
 
 def test_one_split_is_left_to_the_comparison_of_one_pair():
     one = np.full((2, 1), 0.5)
-    assert verdicts_of_times(one, one, Criteria(higher_is_better=False, test="paired")) == [None, None]
+    assert judge_times(one, one, Criteria(higher_is_better=False, test="paired")) == [None, None]
 
 
 ROPE = 0.02
@@ -547,7 +547,7 @@ def test_an_interval_that_ends_on_an_edge_is_left_to_the_comparison_of_one_pair(
     offs = (-1e-6, -1e-10, 0.0, 1e-10, 1e-6)
     a = scale * np.array([_on_an_edge(edge, off) for off in offs])
     b = np.full_like(a, scale)
-    found = verdicts_of_scores(
+    found = judge_scores(
         a,
         b,
         Criteria(higher_is_better=True, rope=ROPE),
@@ -566,7 +566,7 @@ def test_an_interval_that_ends_on_an_edge_is_left_to_the_comparison_of_one_pair(
 def test_differences_that_hardly_vary_are_left_to_the_comparison_of_one_pair(spread, answered):
     a = 1.1 + spread * np.array([[-1.0, 0.0, 1.0, 0.0, 0.0]])
     options = {"test_train_ratio": 0.25, "resolution": 0.0, "identical": np.zeros(1, dtype=bool)}
-    found = verdicts_of_scores(a, np.ones((1, 5)), Criteria(higher_is_better=True), **options)
+    found = judge_scores(a, np.ones((1, 5)), Criteria(higher_is_better=True), **options)
     assert found == (["better"] if answered else [None])
 
 
@@ -574,5 +574,5 @@ def test_differences_that_hardly_vary_are_left_to_the_comparison_of_one_pair(spr
 def test_the_region_of_a_ratio_is_that_of_one_pair(ratio):
     times = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
     a = ratio * times * (1 + 1e-4 * np.array([1, -1, 0, 1, -1, 0]))
-    found = verdicts_of_times(a, times, Criteria(higher_is_better=False, test="paired", rope=0.5))
+    found = judge_times(a, times, Criteria(higher_is_better=False, test="paired", rope=0.5))
     assert found == [compare_times(a[0], times[0], rope=0.5).verdict]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from boosters_eval.datasets.audit_relations import row_hash
+from boosters_eval.datasets.audit_relations import hash_rows
 from boosters_eval.datasets.checks import is_text
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.datasets.texts import is_date_text, parse_dates
@@ -102,13 +102,13 @@ class SampledColumn:
         return not self.categorical and len(self.known) > 0 and bool((self.known == np.floor(self.known)).all())
 
 
-def missing_note(column: SampledColumn) -> str:
+def note_missing(column: SampledColumn) -> str:
     if not len(column.known) and _is_missing(column.whole()).all():
         return "has no value at all"
     return f"is missing in {column.missing:.1%} of the rows" if column.missing >= ALMOST_MISSING else ""
 
 
-def constant_note(column: SampledColumn) -> str:
+def note_constant(column: SampledColumn) -> str:
     if len(column.counts) != 1 or column.missing:
         return ""
     whole = column.whole()
@@ -117,28 +117,28 @@ def constant_note(column: SampledColumn) -> str:
     return f"is always {value}" if not inexact and (whole == whole[0]).all() else ""
 
 
-def almost_constant_note(column: SampledColumn) -> str:
+def note_almost_constant(column: SampledColumn) -> str:
     several = len(column.counts) + (column.missing > 0) > 1
     enough = several and len(column.numbers) >= MANY_ROWS and column.largest >= ALMOST_CONSTANT
     return f"has one value in {column.largest:.2%} of the rows" if enough else ""
 
 
-def id_note(column: SampledColumn) -> str:
+def note_id(column: SampledColumn) -> str:
     rows, distinct = len(column.known), len(column.counts)
     if rows < LEAST_ROWS or not (column.texts is not None or column.integers):
         return ""
     if column.texts is not None:
         return f"has {distinct} distinct texts in {rows} rows" if column.almost_unique else ""
-    if np.abs(column.known).max() >= KEY and (note := _key_note(column)):
+    if np.abs(column.known).max() >= KEY and (note := _note_key(column)):
         return note
     named = _NAMED_ID.fullmatch(column.name) is not None
     if not column.almost_unique or (distinct < rows and not named):
         return ""
     said = f"is named like an id and has {distinct} distinct values in {rows} rows" if named else ""
-    return _row_numbers(column.whole()) or said
+    return _note_row_numbers(column.whole()) or said
 
 
-def _key_note(column: SampledColumn) -> str:
+def _note_key(column: SampledColumn) -> str:
     """That whole numbers are longer than a model can see, unless they are few."""
     whole = column.whole()
     some = whole[:_KEYS_LOOKED_AT]
@@ -155,7 +155,7 @@ def _key_note(column: SampledColumn) -> str:
     return f"{said}: {before} distinct values become {after}{where}"
 
 
-def _row_numbers(whole: NDArray[Any]) -> str:
+def _note_row_numbers(whole: NDArray[Any]) -> str:
     """That whole numbers rise or fall from row to row, or number the rows in another order."""
     known = whole[~_is_missing(whole)]
     rises, falls = bool((known[1:] > known[:-1]).all()), bool((known[1:] < known[:-1]).all())
@@ -178,13 +178,13 @@ def grows(column: SampledColumn) -> bool:
     return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
 
 
-def number_note(column: SampledColumn) -> str:
+def note_numbers(column: SampledColumn) -> str:
     if column.texts is None or column.declared:
         return ""
-    return numbers_as_text([str(text) for text in column.texts[:_TEXTS_LOOKED_AT]])
+    return note_numbers_as_text([str(text) for text in column.texts[:_TEXTS_LOOKED_AT]])
 
 
-def numbers_as_text(texts: Sequence[str]) -> str:
+def note_numbers_as_text(texts: Sequence[str]) -> str:
     hits = [text for text in texts if _NUMBER.fullmatch(text.strip())]
     odd = [text for text in hits if not _PLAIN.fullmatch(text.strip())]
     if len(hits) < ALIKE * len(texts) or not hits or (not odd and len(texts) <= FEW_NUMBERS):
@@ -192,7 +192,7 @@ def numbers_as_text(texts: Sequence[str]) -> str:
     return f"holds numbers as text, such as '{(odd or hits)[0].strip()}'"
 
 
-def date_note(column: SampledColumn) -> str:
+def note_dates(column: SampledColumn) -> str:
     if column.texts is not None and not column.declared:
         looked = [str(text).strip() for text in column.texts[:_TEXTS_LOOKED_AT]]
         hits = sum(map(is_date_text, looked))
@@ -214,7 +214,7 @@ def in_order(values: NDArray[np.float64]) -> bool:
     return float((steps >= 0).mean()) >= IN_ORDER and len(np.unique(known)) >= FEW_NUMBERS
 
 
-def times_of(column: SampledColumn) -> NDArray[np.float64]:
+def read_times(column: SampledColumn) -> NDArray[np.float64]:
     found = parse_dates(pd.Series(column.texts, dtype=object))
     if found is None:
         return np.full(len(column.numbers), np.nan)
@@ -283,11 +283,11 @@ class Subject:
         if not numbers:
             return sample
         every = -(-len(self.y) // self.limit)
-        chosen = np.flatnonzero(row_hash(numbers) % np.uint64(every) == 0)
+        chosen = np.flatnonzero(hash_rows(numbers) % np.uint64(every) == 0)
         return chosen if self.limit // 4 <= len(chosen) <= 4 * self.limit else sample
 
 
-def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers | None], tuple[SampledColumn, ...]]:
+def sample_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers | None], tuple[SampledColumn, ...]]:
     def column(position: int, rows: RowNumbers | None) -> SampledColumn:
         values = np.asarray(table.x[:, position])
         texts = (table.category_names or {}).get(names[position])
@@ -303,7 +303,7 @@ def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers
     return lambda rows: tuple(column(position, rows) for position in range(len(names)))
 
 
-def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, role: ColumnRole) -> SampledColumn:
+def sample_column(name: str, column: pd.Series[Any], rows: RowNumbers | None, role: ColumnRole) -> SampledColumn:
     """A column of a data frame, as numbers or as codes, by what it is used as."""
     some = column if rows is None else column.take(rows)
     share = len(some) / max(len(column), 1)
@@ -320,7 +320,7 @@ def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, 
     return SampledColumn(name, _as_numbers(some), all_rows=lambda: _exact_numbers(column), share=share)
 
 
-def coded_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+def encode_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """A target without missing values: its numbers, or the codes and names of its classes."""
     if not classes:
         return _as_numbers(column), ()

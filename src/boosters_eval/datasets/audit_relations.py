@@ -38,7 +38,7 @@ class AuditTarget:
         labels, codes = np.unique(y, return_inverse=True) if classes else (y, np.zeros(rows, dtype=np.int64))
         self.folds = _folds(codes)
         self.n_folds = int(self.folds.max()) + 1
-        self.ranks = ranks(y)
+        self.ranks = rank_values(y)
         bits = max(rows // _ROWS_OF_LEAF, 1).bit_length() - 1
         self.depth = _DEPTH_OF_CLASSES if classes else min(_DEPTH_OF_NUMBERS, bits)
         counts = np.bincount(codes)
@@ -54,7 +54,7 @@ class AuditTarget:
     def measure(self) -> str:
         return "AUC" if self.classes else "R² of the ranks"
 
-    def counted(self, bins: _Codes, size: int) -> tuple[_Floats, _Floats]:
+    def count(self, bins: _Codes, size: int) -> tuple[_Floats, _Floats]:
         """The rows of each fold and bin, and the sums of the target's columns in them."""
         place = self.folds * size + bins
         width = self.n_folds * size
@@ -75,19 +75,19 @@ class AuditTarget:
         return 1 - missed / (squares - float(self.ranks.sum()) ** 2 / len(self.ranks))
 
 
-def alone(column: _Floats, target: AuditTarget, bound: float, *, categorical: bool) -> float | None:
+def score_alone(column: _Floats, target: AuditTarget, bound: float, *, categorical: bool) -> float | None:
     """AUC (the mean over the classes, each against the others) or R² out of sample; None if it is below the bound.
 
     A missing value is a value like any other. What does not reach the bound on the rows that it has learned from is
     not tried on others.
     """
     if not (target.classes or categorical or np.isnan(column).any() or column.min() == column.max()):
-        a, b = (each - each.mean() for each in (ranks(column), target.ranks))
+        a, b = (each - each.mean() for each in (rank_values(column), target.ranks))
         same_order = float(a @ b / np.sqrt((a @ a) * (b @ b))) ** 2
         if same_order >= bound:  # few rows make a tree too coarse to see it
             return same_order
     bins = np.unique(column, return_inverse=True)[1] if categorical else _binned(column)
-    counts, sums = target.counted(bins, int(bins.max()) + 1)
+    counts, sums = target.count(bins, int(bins.max()) + 1)
     all_counts, all_sums = counts.sum(axis=0), sums.sum(axis=0)
     best = all_sums / np.maximum(all_counts, 1)[:, None]  # no tree on these bins fits better
     if target.score(best, all_counts, all_sums) < bound:
@@ -104,7 +104,7 @@ def alone(column: _Floats, target: AuditTarget, bound: float, *, categorical: bo
     return score if score >= bound else None
 
 
-def ranks(values: _Floats) -> _Floats:
+def rank_values(values: _Floats) -> _Floats:
     """From 0 to 1; equal values share a rank."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
@@ -189,15 +189,15 @@ IMBALANCE = 0.99  # the share of the largest class
 REPEATED = 0.5  # the share of one value of a target that is a quantity
 
 
-def leaks(columns: Sequence[SampledColumn], target: AuditTarget) -> Iterator[tuple[str, float]]:
+def find_leaks(columns: Sequence[SampledColumn], target: AuditTarget) -> Iterator[tuple[str, float]]:
     bound = LEAK_AUC if target.classes else LEAK_R2
     for column in columns if target.usable else ():
-        score = alone(column.numbers, target, bound, categorical=column.categorical)
+        score = score_alone(column.numbers, target, bound, categorical=column.categorical)
         if score is not None:
             yield column.name, score
 
 
-def same_columns(columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, str]]:
+def find_same_columns(columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, str]]:
     """A column, an earlier one that says the same, and in which sense. Each column is named at most once as a copy."""
     if not columns or len(columns[0].numbers) < LEAST_ROWS:
         return
@@ -244,7 +244,7 @@ def _standardized(column: SampledColumn) -> NDArray[np.float64]:
     return centered / (length or 1.0)
 
 
-def repeated_rows(columns: Sequence[SampledColumn], y: NDArray[np.float64]) -> tuple[int, int] | None:
+def count_repeated_rows(columns: Sequence[SampledColumn], y: NDArray[np.float64]) -> tuple[int, int] | None:
     """How many rows repeat an earlier one, with the target and without; None where rows repeat by chance.
 
     A table of few possible rows must repeat them, and that is no fault of it.
@@ -252,12 +252,12 @@ def repeated_rows(columns: Sequence[SampledColumn], y: NDArray[np.float64]) -> t
     possible = prod(max(len(column.counts) + (column.missing > 0), 1) for column in columns)
     if not columns or len(y) < LEAST_ROWS or possible < _CHANCE * len(y):
         return None
-    features = row_hash([column.numbers for column in columns])
-    whole = row_hash([*(column.numbers for column in columns), y])
+    features = hash_rows([column.numbers for column in columns])
+    whole = hash_rows([*(column.numbers for column in columns), y])
     return len(y) - len(np.unique(whole)), len(y) - len(np.unique(features))
 
 
-def row_hash(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.uint64]:
+def hash_rows(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.uint64]:
     """A number for each row, equal for equal rows."""
     found = np.full(len(columns[0]), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in columns:

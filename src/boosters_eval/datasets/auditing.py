@@ -13,9 +13,9 @@ from boosters_eval.datasets import audit_relations as relations
 from boosters_eval.datasets.audit_columns import (
     MOST_COLUMNS,
     Subject,
-    coded_target,
-    column_of_frame,
-    columns_of_table,
+    encode_target,
+    sample_column,
+    sample_table,
 )
 from boosters_eval.datasets.audit_relations import AuditTarget
 from boosters_eval.datasets.checks import is_text
@@ -58,14 +58,14 @@ def audit_frame(
     """
     roles = {column.name: column for column in columns if column.name != target}
     used = [name for name, column in roles.items() if column.used][:MOST_COLUMNS]
-    y, labels = coded_target(frame[target], classes=task.is_classification)
+    y, labels = encode_target(frame[target], classes=task.is_classification)
     subject = Subject(
         name=name,
         task=task,
         target=f"'{_short(target)}'",
         y=y,
         labels=labels,
-        columns_at=lambda some: tuple(column_of_frame(each, frame[each], some, roles[each].role) for each in used),
+        columns_at=lambda some: tuple(sample_column(each, frame[each], some, roles[each].role) for each in used),
         numbers=lambda name: frame[name].to_numpy(dtype=np.float64, na_value=np.nan),
         numeric=tuple(n for n in used if roles[n].role == "numeric" and frame[n].dtype.kind in "biuf"),
         width=len(used),
@@ -88,7 +88,7 @@ def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
         target="the target",
         y=y,
         labels=tuple(map(str, range(classes))),
-        columns_at=columns_of_table(table, names[:MOST_COLUMNS]),
+        columns_at=sample_table(table, names[:MOST_COLUMNS]),
         numbers=lambda name: np.asarray(table.x[:, plain[name]]),
         numeric=tuple(plain),
         width=min(width, MOST_COLUMNS),
@@ -160,20 +160,20 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
         group = f"; or --split group:{shlex.quote(name)}" if name in categories else ""
         tell("leak", name, note, _several("--drop", [name]) + group)
     ids = found.get("id", {})  # which are to be dropped, rather than what rises with them
-    for name, other, sense in relations.same_columns([column for column in usual if column.name not in ids]):
+    for name, other, sense in relations.find_same_columns([column for column in usual if column.name not in ids]):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
     return found
 
 
 def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[str, str]]:
     """By kind, what is to be said of a column by itself; without an option, it is to be dropped."""
-    if note := columns_alone.missing_note(column):
+    if note := columns_alone.note_missing(column):
         return {"missing": (note, "")}
     asked = column.name in subject.asked
-    if note := columns_alone.constant_note(column):
+    if note := columns_alone.note_constant(column):
         return {} if asked else {"constant": (note, "")}
     found = {} if asked or column.name in subject.dates else _looks(column)
-    if note := columns_alone.almost_constant_note(column):
+    if note := columns_alone.note_almost_constant(column):
         found["almost-constant"] = (note, "")
     times = _times(column, subject)
     if times is not None and columns_alone.in_order(times):
@@ -183,19 +183,19 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
 
 def _looks(column: SampledColumn) -> dict[str, tuple[str, str]]:
     """What a column looks like, although it is used as something else."""
-    if note := columns_alone.number_note(column):
+    if note := columns_alone.note_numbers(column):
         return {"number-as-text": (note, _several("--numeric", [column.name]))}
-    if note := columns_alone.date_note(column):
+    if note := columns_alone.note_dates(column):
         return {"date": (note, _several("--date", [column.name]))}
-    note = "" if columns_alone.is_named_time(column.name) else columns_alone.id_note(column)
+    note = "" if columns_alone.is_named_time(column.name) else columns_alone.note_id(column)
     return {"id": (note, "")} if note else {}
 
 
 def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | None:
     if column.texts is not None:
-        if not columns_alone.date_note(column):
+        if not columns_alone.note_dates(column):
             return None
-        return columns_alone.times_of(column)
+        return columns_alone.read_times(column)
     named = column.name in subject.dates or columns_alone.is_named_time(column.name)
     return None if not named or column.declared or columns_alone.comes_round(column) else column.numbers
 
@@ -214,7 +214,7 @@ def _leaks(
     if len(rows) < len(subject.y):
         names = {column.name for column in columns}
         columns = [column for column in subject.columns_at(rows) if column.name in names]
-    for name, score in relations.leaks(columns, target):
+    for name, score in relations.find_leaks(columns, target):
         yield name, score, target.measure
 
 
@@ -253,7 +253,7 @@ def _of_rows(
     rows = subject.copies_sample(sample, ids)
     looked_at = [c for c in (columns if rows is sample else subject.columns_at(rows)) if c.name not in ids]
     y = subject.y if rows is None else subject.y[rows]
-    found = relations.repeated_rows(looked_at, y)
+    found = relations.count_repeated_rows(looked_at, y)
     if found is None:
         return
     same, alike = found
@@ -305,7 +305,7 @@ def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
 def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditFinding]:
     if not is_text(column) or not subject.labels:
         return
-    note = columns_alone.numbers_as_text(subject.labels[:_MOST_COLUMNS])
+    note = columns_alone.note_numbers_as_text(subject.labels[:_MOST_COLUMNS])
     if note:
         text = f"the target {subject.target} {note}, and is taken as {len(subject.labels)} classes"
         yield _finding(subject, "target-as-text", text, _several("--numeric", [str(column.name)]))

@@ -126,7 +126,7 @@ def _load(module: str, function: str, *arguments: Any) -> Any:
 
 
 def _load_downloaded(name: str) -> Any:
-    return _load("real", "load_downloaded", name, fetch.verified(DOWNLOADS[name].archive))
+    return _load("real", "load_downloaded", name, fetch.verify(DOWNLOADS[name].archive))
 
 
 def _not_downloaded(name: str) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.core.text import join_words
 from boosters_eval.datasets.config import Table, parse_split
-from boosters_eval.datasets.splits import follow_split, split_values
+from boosters_eval.datasets.splits import follow_split, read_split_values
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
         raise DatasetError("Column names must be unique.")
     for label in frame.columns:
         name = str(label)
-        column = plain(name, frame[label])
+        column = unwrap_objects(name, frame[label])
         if is_text(column):
-            codes, names = encode(name, column)
+            codes, names = encode_texts(name, column)
             categories[name] = names
             columns.append(codes)
         else:
-            columns.append(numbers(name, column))
+            columns.append(to_float32(name, column))
     names_of_all = tuple(str(label) for label in frame.columns)
     return Table(
         np.stack(columns, axis=1) if columns else np.empty((len(frame), 0), dtype=np.float32),
@@ -68,7 +68,7 @@ def is_number(column: pd.Series[Any]) -> bool:
     return bool(types.is_any_real_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype))
 
 
-def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
+def unwrap_objects(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
     """A column of Python objects as what all of them are, texts or numbers; any other column as it is."""
     if column.dtype != object:
         return column
@@ -82,14 +82,14 @@ def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
     raise DatasetError(f"Column '{name}' holds values of type {found}: convert them to numbers or texts first.")
 
 
-def numbers(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
+def to_float32(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
     if not is_number(column):
         raise DatasetError(f"Column '{name}' is of type {column.dtype}: convert it to numbers first.")
     with np.errstate(over="ignore"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)
 
 
-def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list[str]]:
+def encode_texts(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list[str]]:
     """Texts as codes by alphabet; a column of numbers with a stray text in it is refused, not encoded."""
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
@@ -158,7 +158,7 @@ def _from_frame(config: DatasetConfig, frame: Any, y: Any) -> Table:
     by = parse_split(config.split_by)
     if by is None or by.column not in frame.columns:
         return table_from_frame(frame, y)
-    found = split_values(config.name, by, frame[by.column])
+    found = read_split_values(config.name, by, frame[by.column])
     return replace(table_from_frame(frame.drop(columns=by.column), y), split_by=found, split_column=by.column)
 
 

@@ -11,9 +11,16 @@ import pandas as pd
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.core.text import count_of, join_words
-from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, numbers, plain
+from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, to_float32, unwrap_objects
 from boosters_eval.datasets.config import COLUMN_SETTINGS
-from boosters_eval.datasets.texts import date_parts, is_date, looks_like_dates, parse_dates, parse_numerals, texts_of
+from boosters_eval.datasets.texts import (
+    is_date,
+    looks_like_dates,
+    parse_dates,
+    parse_numerals,
+    split_dates,
+    write_texts,
+)
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -86,7 +93,7 @@ def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
     """Any column as categories. A whole number is named without a point, wherever it was stored with one."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
-    texts = column if is_text(column) and column.dtype != object else texts_of(column)
+    texts = column if is_text(column) and column.dtype != object else write_texts(column)
     return texts.astype("category")
 
 
@@ -94,7 +101,7 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
     """As asked: what is no finite number is missing, and it is said how many."""
     told = ""
     if is_text(column):
-        found = parse_numerals(texts_of(column), settings.decimal, settings.thousands)
+        found = parse_numerals(write_texts(column), settings.decimal, settings.thousands)
         values, told = found.numbers, found.notation
     elif is_number(column):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -126,7 +133,7 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
         what = f"{_first(column, lost)} is not a date" if lost.any() else swapped
         ways = offer(name, "date", "categorical", "drop")
         return Use("date", problem=f"Column '{name}' looks like dates, but {what}: use {ways}.")
-    parts = date_parts(name, found.moments)
+    parts = split_dates(name, found.moments)
     note = f"column '{name}' is read as dates ({found.format}): {', '.join(parts)}"
     if found.ambiguous:
         note += "; the day and the month could be swapped"
@@ -140,7 +147,7 @@ def _detect(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     if is_date(column):
         return _as_dates(name, column, asked=False)
     try:
-        column = plain(name, column)
+        column = unwrap_objects(name, column)
     except DatasetError as error:
         ways = offer(name, "categorical", "numeric", "drop")
         return Use("categorical", problem=f"{str(error).removesuffix('.')}, or use {ways}.")
@@ -273,7 +280,7 @@ def _target_as_asked(
         return as_categories(column), ""
     if is_date(column) or (is_text(column) and looks_like_dates(column)):
         raise DataFileError(f"The target '{name}' of {source} holds dates: a date cannot be a target.")
-    column = plain(name, column)
+    column = unwrap_objects(name, column)
     if not is_text(column) or isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() == 2:
         return column, ""
     written = read_as_written(column, settings)
@@ -296,7 +303,7 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
         return Task.BINARY, said
     if is_text(column):
         return Task.MULTICLASS, f"{said}, which are text"
-    numbers(target, column)
+    to_float32(target, column)
     values = column.to_numpy(dtype=np.float64)
     whole = bool((values == np.floor(values)).all())
     if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_PER_CLASS * distinct:

@@ -15,7 +15,7 @@ from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.checks import is_text, table_from_frame
 from boosters_eval.datasets.columns import find_name_problems, read_target, use_column
 from boosters_eval.datasets.config import AuditedColumn, DataAudit
-from boosters_eval.datasets.splits import split_values
+from boosters_eval.datasets.splits import read_split_values
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Examination:
             self.problems.append(f"The {split.kind} column '{split.column}' {what}.{suggest(split.column, others)}")
             return None
         try:
-            return split_values(self.source, split, frame[split.column])
+            return read_split_values(self.source, split, frame[split.column])
         except DatasetError as error:
             self.problems.append(str(error))
             return None

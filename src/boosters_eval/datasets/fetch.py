@@ -105,7 +105,7 @@ def _wrong(archive: Archive) -> DatasetError:
     )
 
 
-def verified(archive: Archive, root: Path | None = None) -> Path:
+def verify(archive: Archive, root: Path | None = None) -> Path:
     """The downloaded archive, if it still is what was downloaded."""
     path = archive.path(root)
     if compute_file_digest(path) != archive.sha256:

@@ -150,7 +150,7 @@ def _shown(value: Any) -> str:
     return "yes" if value is True else repr(value) if value else ""
 
 
-def sidecar_text(source: str, target: str, found: Examined, settings: DataSettings) -> str:
+def format_sidecar(source: str, target: str, found: Examined, settings: DataSettings) -> str:
     """The sidecar of a file that has been examined, as YAML: the settings that were found and those that were asked."""
     roles = {role: [column.name for column in found.columns if column.role == role] for role in ("categorical", "date")}
     asked = {field: (*getattr(settings, field), *roles.get(field, ())) for field in COLUMN_SETTINGS}

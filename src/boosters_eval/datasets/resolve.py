@@ -97,7 +97,7 @@ class GivenFrame:
         return config_from_frame(self.frame, self.target, name=self.name, task=task, settings=settings, split=split)
 
 
-def given_datasets(value: Any, target: str | None = None) -> list[Any]:
+def collect_datasets(value: Any, target: str | None = None) -> list[Any]:
     """Names, DatasetConfigs and GivenFrames, each name once, in the order of `value`.
 
     `target` is the column to predict in each data frame, and in each file that names none. A dict names the data

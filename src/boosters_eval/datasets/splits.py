@@ -296,12 +296,12 @@ def follow_split(config: DatasetConfig, table: Table) -> Table:
         if by.kind == "time" and position in table.categorical:
             raise DataFileError(f"Column '{by.column}' of data set '{config.name}' has categories, not times.")
         values, table = table.x[:, position], _without(config.name, table, position)
-    found = split_values(config.name, by, values)
+    found = read_split_values(config.name, by, values)
     _check_queries(config.name, by, table, found)
     return replace(table, split_by=found, split_column=by.column)
 
 
-def split_values(source: str, by: SplitBy, column: Any) -> NDArray[Any]:
+def read_split_values(source: str, by: SplitBy, column: Any) -> NDArray[Any]:
     """Times as numbers of their own order, groups as codes 0, 1, ...; a value that is missing is refused."""
     return _times(source, by.column, column) if by.kind == "time" else _groups(source, by.column, column)
 

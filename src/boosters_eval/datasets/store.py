@@ -298,7 +298,7 @@ class _KeptAudit(Model):
     audit: DataAudit
 
 
-def audit_of(config: DatasetConfig, stored: Stored) -> DataAudit:
+def load_audit(config: DatasetConfig, stored: Stored) -> DataAudit:
     """What a user's file or frame came with, or the audit of the stored table."""
     if config.audit is not None:
         return config.audit

@@ -49,7 +49,7 @@ class Dates:
     ambiguous: bool = False  # the day and the month could be swapped
 
 
-def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
+def write_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     """The values as they would be written, None where missing."""
     values = column.astype(object)
     if str(column.dtype) != "str":  # texts are written as they are
@@ -86,7 +86,7 @@ def parse_dates(column: pd.Series[Any]) -> Dates | None:
         return Dates(column.dt.tz_convert("UTC").dt.tz_localize(None), "by their type, in UTC")
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
         return Dates(column, "by their type")
-    texts = texts_of(column).str.strip()
+    texts = write_texts(column).str.strip()
     some = texts.dropna().drop_duplicates().iloc[:LOOKED_AT]
     times = _TIMES if some.str.contains(":", regex=False).any() else _TIMES[:1]
     formats = ["ISO8601", _COMPACT, *(day + time for day in _DATES for time in times), *_MONTHS]
@@ -124,7 +124,7 @@ def _words(form: str) -> str:
     return re.sub(r"%\w", lambda found: names[found[0]], re.split(r" %[HI]", form)[0])
 
 
-def date_parts(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
+def split_dates(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
     """The columns that stand for a date: those of its parts that vary, or the year if none does."""
     parts = {part: getattr(values.dt, field).astype("float64") for part, field in PARTS.items()}
     varying = {part: column for part, column in parts.items() if column.min() < column.max()}

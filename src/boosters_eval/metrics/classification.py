@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 EPSILON = 1e-15  # the RFC's clip, in float64 whatever comes in
 
 
-def targets(rows: Rows) -> Array:
+def check_labels(rows: Rows) -> Array:
     values = rows.single("labels")
     rows.require("labels", lambda v: (v == 0) | (v == 1), "0 or 1")
     return values
 
 
-def positives(rows: Rows) -> Flags:
-    return np.asarray(targets(rows) == 1)
+def find_positives(rows: Rows) -> Flags:
+    return np.asarray(check_labels(rows) == 1)
 
 
-def scores(rows: Rows) -> Array:
+def check_scores(rows: Rows) -> Array:
     """Predictions of any finite size: for what only compares them."""
     values = rows.single("predictions")
     rows.require("predictions", np.isfinite, "finite")
     return values
 
 
-def probabilities(rows: Rows) -> Array:
+def check_probabilities(rows: Rows) -> Array:
     values = rows.single("predictions")
     rows.require("predictions", lambda v: (v >= 0) & (v <= 1), "probabilities from 0 to 1")
     return values
@@ -56,8 +56,8 @@ def confusion(rows: Rows, threshold: float) -> tuple[float, float, float, float]
         score, label = p[block], y[block]
         truth, decision = label == 1, decide(score, threshold)
         if not (np.isfinite(score).all() and (truth | (label == 0)).all()):  # checked while it is in the cache
-            scores(rows)
-            targets(rows)
+            check_scores(rows)
+            check_labels(rows)
         parts.append(_cells(truth, decision, None if rows.weights is None else rows.weights[block]))
     tp, fp, fn, tn = (math.fsum(cell) for cell in zip(*parts, strict=True))
     return tp, fp, fn, tn
@@ -71,7 +71,7 @@ def _cells(truth: Flags, decision: Flags, weights: Floats | None) -> tuple[float
 
 
 def logloss(rows: Rows) -> float:
-    p, y = probabilities(rows), targets(rows)
+    p, y = check_probabilities(rows), check_labels(rows)
 
     def term(block: slice) -> Floats:
         q = np.array(p[block], dtype=np.float64)
@@ -99,7 +99,7 @@ def matthews(rows: Rows, threshold: float) -> float:
 
 def auc_roc(rows: Rows) -> float:
     """The chance that a positive row scores above a negative one, ties counted half."""
-    p, y = scores(rows), positives(rows)
+    p, y = check_scores(rows), find_positives(rows)
     if y.all() or not y.any():
         rows.warn(f"is undefined where all labels are {int(y[0])}; it is set to 0.5.")
         return 0.5
@@ -134,7 +134,7 @@ def _by_score(p: Array, y: Flags, weights: Floats | None) -> tuple[Floats, Float
 
 def average_precision(rows: Rows) -> float:
     """Precision at each distinct score, weighted by the recall gained there."""
-    p, y = scores(rows), positives(rows)
+    p, y = check_scores(rows), find_positives(rows)
     if not y.any():
         rows.warn("is undefined without a positive label; it is set to 0.")
         return 0.0
@@ -158,7 +158,7 @@ class ReliabilityBin:
 
 
 def brier(rows: Rows) -> float:
-    p, y = probabilities(rows), targets(rows)
+    p, y = check_probabilities(rows), check_labels(rows)
 
     def term(block: slice) -> Floats:
         d = np.array(p[block], dtype=np.float64)
@@ -170,7 +170,7 @@ def brier(rows: Rows) -> float:
 
 def _binned(rows: Rows, n_bins: int) -> Floats:
     """For each bin: rows, weight, weighted predictions, weighted labels."""
-    p, y = probabilities(rows), targets(rows)
+    p, y = check_probabilities(rows), check_labels(rows)
     edges = np.arange(1, n_bins) / n_bins
     sums = np.zeros((4, n_bins))
     for block in blocks(rows.n):
@@ -227,13 +227,13 @@ def _gap(rates: Floats, mode: str) -> float:
 
 
 def demographic_parity(rows: Rows, threshold: float, mode: str) -> float:
-    targets(rows)  # only checked: parity does not depend on the labels
-    return _gap(_rates(rows, decide(scores(rows), threshold)), mode)
+    check_labels(rows)  # only checked: parity does not depend on the labels
+    return _gap(_rates(rows, decide(check_scores(rows), threshold)), mode)
 
 
 def equalized_odds(rows: Rows, threshold: float, mode: str) -> float:
     """How far the groups' true and false positive rates are apart: the worse of the two."""
-    y, chosen = positives(rows), decide(scores(rows), threshold)
+    y, chosen = find_positives(rows), decide(check_scores(rows), threshold)
     gaps = [_gap(_rates(rows, chosen, among), mode) for among in (y, ~y)]
     return max(gaps) if mode == "difference" else min(gaps)
 

@@ -112,7 +112,7 @@ def in_order(side: AnySide) -> list[Repeat]:
     return list(side)
 
 
-def design_of(side: AnySide, test: TestName) -> Design | None:
+def find_design(side: AnySide, test: TestName) -> Design | None:
     """How the splits of a side depend on each other; None where they are random."""
     first = next(iter(side.values()), None)
     if first is None or first.kind == "random":

@@ -373,7 +373,7 @@ _EDGE = 1e-9  # relative; sums of different order differ by far less
 _LEAST = 1e-100  # below it, squares lose their digits
 
 
-def verdicts_of_scores(
+def judge_scores(
     a: FloatArray,
     b: FloatArray,
     criteria: Criteria,
@@ -401,7 +401,7 @@ def verdicts_of_scores(
     return [verdict if known else None for verdict, known in zip(found, usable, strict=True)]
 
 
-def verdicts_of_times(a: FloatArray, b: FloatArray, criteria: Criteria) -> list[Verdict | None]:
+def judge_times(a: FloatArray, b: FloatArray, criteria: Criteria) -> list[Verdict | None]:
     """The verdict on each row by the ratio, as times and memory are compared. None: compare that pair by itself."""
     count = a.shape[1]
     usable = _usable(a, b) & (a > 0).all(axis=1) & (b > 0).all(axis=1)

@@ -16,7 +16,7 @@ from boosters_eval.stats.observations import (
     Side,
     by_split,
     coarsest_resolution,
-    design_of,
+    find_design,
     in_order,
     same_predictions,
     split_ratio,
@@ -206,7 +206,7 @@ def mean_interval(
     if min(values) == max(values) and not resolution:  # the rounding of the mean must not look like variation
         return values[0], values[0]
     overlap = (split_ratio(side.values()) or ASSUMED_RATIO) if corrected else 0.0
-    design = None if as_ratio else design_of(side, test)
+    design = None if as_ratio else find_design(side, test)
     if design is not None and design.refusal:
         return None
     return paired(np.asarray(values), overlap=overlap, resolution=resolution, design=design).interval(alpha)
@@ -239,7 +239,7 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         return criteria.refusal(reason)
     resolution = coarsest_resolution((*a.values(), *b.values()))
     identical = same_predictions((a[repeat], b[repeat]) for repeat in common)
-    design = None if as_ratio else design_of({repeat: a[repeat] for repeat in common}, test)
+    design = None if as_ratio else find_design({repeat: a[repeat] for repeat in common}, test)
     if test == "welch" and not (design and design.refusal):
         whole = len(common) == len(a) == len(b)
         left, right = (_values(a, common), _values(b, common)) if whole else (_values(a, a), _values(b, b))

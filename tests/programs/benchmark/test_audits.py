@@ -8,7 +8,7 @@ import pytest
 from boosters_eval import BoostersEvalWarning, TrainingConfig, compare, load_results, load_run
 from boosters_eval.datasets import DATASETS, materialize, store
 from boosters_eval.datasets.config import AuditedColumn, AuditFinding, DataAudit
-from boosters_eval.datasets.store import audit_of
+from boosters_eval.datasets.store import load_audit
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.runs import find_run
 from boosters_eval.metrics.task import Task
@@ -94,17 +94,17 @@ def test_results_without_metadata_have_none():
 def test_an_audit_is_made_once_for_a_content_and_a_damaged_one_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_CACHE", str(tmp_path))
     stored = materialize(DATASETS["iris"])
-    first = audit_of(DATASETS["iris"], stored)
+    first = load_audit(DATASETS["iris"], stored)
     file = stored.path / "audit.json"
     written = file.read_text()
     with monkeypatch.context() as patched:
         patched.setattr("boosters_eval.datasets.auditing.audit_table", None)
-        assert audit_of(DATASETS["iris"], stored) == first
-        assert audit_of(DATASETS["iris"].replace(name="other"), stored) == first.replace(dataset="other")
+        assert load_audit(DATASETS["iris"], stored) == first
+        assert load_audit(DATASETS["iris"].replace(name="other"), stored) == first.replace(dataset="other")
     for damage in ("", "{", written.replace(stored.digest, "0" * 64), written.replace('"revision":1', '"revision":0')):
         file.write_text(damage)
         store._kept.cache_clear()
-        assert audit_of(DATASETS["iris"], stored) == first
+        assert load_audit(DATASETS["iris"], stored) == first
         assert file.read_text() == written
 
 

@@ -107,7 +107,7 @@ def _obstacle(then: BaselineResult, now: BaselineResult, common: list[str]) -> s
 def _test(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
     from boosters_eval.programs.benchmark.comparisons import resolution_of  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.observations import ASSUMED_RATIO, design_of, split_ratio  # noqa: PLC0415
+    from boosters_eval.stats.observations import ASSUMED_RATIO, find_design, split_ratio  # noqa: PLC0415
     from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
@@ -123,7 +123,7 @@ def _test(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric:
         remark = "too few cells for a test: the tolerance alone decides"
     else:
         overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
-        evidence = replace(evidence, tested=found, overlap=overlap, design=design_of(sides["then"], "corrected"))
+        evidence = replace(evidence, tested=found, overlap=overlap, design=find_design(sides["then"], "corrected"))
         text = p_value(p)
         remark = f"p {text}" if text.startswith("<") else f"p = {text}"
         remark += "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"

@@ -11,7 +11,7 @@ from boosters_eval.core.errors import ConfigError, MissingLibraryError, require
 from boosters_eval.core.terms import the
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
-from boosters_eval.datasets.resolve import GivenFrame, check_applicable, given_datasets
+from boosters_eval.datasets.resolve import GivenFrame, check_applicable, collect_datasets
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.suites import resolve_suite
@@ -73,7 +73,7 @@ def make_comparison(
     rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()]
     rows = rows or [(None, training or TrainingConfig())]
     configs = []
-    items = given_datasets(datasets, target)
+    items = collect_datasets(datasets, target)
     if data is not None and not any(isinstance(item, GivenFrame) for item in items):
         check_applicable(data, items)
     require("split", split, (str, type(None)), "random, time:COLUMN or group:COLUMN")

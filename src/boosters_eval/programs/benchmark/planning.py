@@ -16,7 +16,7 @@ from boosters_eval.core.request import Repeat
 from boosters_eval.core.terms import given
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.datasets.store import audit_of
+from boosters_eval.datasets.store import load_audit
 from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
@@ -129,7 +129,7 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     ]
     notes = dict.fromkeys([*benchmarks.notes, *limited, *_note_idle_parameters(plan)])
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
-    audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
+    audits = {c.dataset.name: load_audit(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
     return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(notes), audits=audits)
 
 

@@ -16,7 +16,7 @@ from boosters_eval.datasets import DATASETS, materialize, resolve_dataset
 from boosters_eval.datasets.catalog import fetch_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
 from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
-from boosters_eval.datasets.store import audit_of, open_stored
+from boosters_eval.datasets.store import load_audit, open_stored
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.compare import read_data_settings
 from boosters_eval.reports.document import Code, Document, Listing, Paragraph, PlainTable, Section
@@ -71,7 +71,7 @@ def show_dataset(request: ShowDatasetRequest) -> DescribedDataset:
         "digest": stored.digest,
         "kept in": str(stored.path),
     }
-    audit = audit_of(config, stored)
+    audit = load_audit(config, stored)
     bars = tuple(_bars(config.task, np.asarray(table.y), audit))
     return DescribedDataset(facts, bars, audit, tuple(config.notes), json=request.json)
 
@@ -188,7 +188,7 @@ class DescribedDataset(ReportedFindings):
 
 def write_settings(request: InitDatasetRequest) -> WrittenSettings:
     """Write what was found in a data file beside it."""
-    from boosters_eval.datasets.files import examine_file, sidecar_path, sidecar_text  # noqa: PLC0415 (loads pandas)
+    from boosters_eval.datasets.files import examine_file, format_sidecar, sidecar_path  # noqa: PLC0415 (loads pandas)
 
     path, target = split_item(request.file)
     if not target:
@@ -203,7 +203,7 @@ def write_settings(request: InitDatasetRequest) -> WrittenSettings:
     found = examine_file(Path(path), target, _task(request.task), settings, parse_split(request.split))
     for sentence in found.notes:
         tell(f"Note: {sentence}")
-    write_atomically(out, sidecar_text(Path(path).name, target, found, settings))
+    write_atomically(out, format_sidecar(Path(path).name, target, found, settings))
     return WrittenSettings(path, out)
 
 

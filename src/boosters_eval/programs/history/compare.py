@@ -34,7 +34,7 @@ from boosters_eval.programs.history.model import (
 )
 from boosters_eval.stats.inference import StudentT, welch
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
-from boosters_eval.stats.significance import Criteria, conclude, prepare, verdicts_of_scores, verdicts_of_times
+from boosters_eval.stats.significance import Criteria, conclude, judge_scores, judge_times, prepare
 from boosters_eval.stats.tables import compare_sides
 
 if TYPE_CHECKING:
@@ -281,11 +281,11 @@ def _decide_verdicts(
 ) -> list[str | None]:
     made: Sequence[Verdict | None]
     if name in RESOURCES:
-        made = verdicts_of_times(a, b, Criteria(higher, "paired", ALPHA))
+        made = judge_times(a, b, Criteria(higher, "paired", ALPHA))
     else:
         steps = [resolution_of(name, rows) for rows in set(splits.n_valid)]
         known = [step for step in steps if step is not None]
-        made = verdicts_of_scores(
+        made = judge_scores(
             a,
             b,
             Criteria(higher, alpha=ALPHA),
