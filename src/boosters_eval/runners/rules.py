@@ -163,21 +163,14 @@ def resolve_native(native: Native, names: Mapping[str, Any]) -> dict[str, Any]:
 def list_names(request: FitRequest, edition: Edition) -> dict[str, Any]:
     """The names that an expression may use."""
     names: dict[str, Any] = {name: getattr(request.training, name) for name in TrainingConfig.model_fields}
-    names |= {
+    names |= vars(request) | {
         "growth": request.training.growth_strategy.value,
         "device": request.training.device.value,
         "task": request.task.value,
         "booster": request.booster_type.value,
         "profile": request.profile.value,
         "n_classes": request.n_classes or 2,
-        "quantiles": request.quantiles,
         "n_quantiles": len(request.quantiles),
-        "categorical": request.categorical,
-        "max_categories": request.max_categories,
-        "has_missing": request.has_missing,
-        "weighted": request.weighted,
-        "n_threads": request.n_threads,
-        "seed": request.seed,
     }
     return names | {"c": evaluate(edition.hessian[1:], names)}
 
