@@ -65,43 +65,36 @@ def make_comparison(
     """One benchmark per data set, booster and variant, with the libraries that are available."""
     runners = find_competitors(libraries, home)
     usable, reasons = _find_usable(dict(RUNNERS.items()) if runners is None else runners, required=False)
-    notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else parse_member("task", task, Task)
     require("variants", variants, (Mapping, type(None)), "a dict of names and TrainingConfigs")
     require("training", training, (TrainingConfig, Mapping, type(None)), "a TrainingConfig")
     rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()]
     rows = rows or [(None, training or TrainingConfig())]
-    configs = []
     items = collect_datasets(datasets, target)
     if data is not None and not any(isinstance(item, GivenFrame) for item in items):
         check_applicable(data, items)
     require("split", split, (str, type(None)), "random, time:COLUMN or group:COLUMN")
     parse_split(split)
+    in_all: dict[str, Any] = {
+        "libraries": tuple(usable),
+        "seeds": derive_seeds(repeats) if folds else (),
+        "folds": folds,
+        "profile": parse_member("profile", profile, Profile),
+        "metrics": tuple(metrics),
+        "split": split,
+    }
+    notes: list[str] = []
+    configs: list[BenchmarkConfig] = []
     for item in items:
-        if isinstance(item, GivenFrame):
-            dataset = item.config(wanted_task, data, split)
-        else:
-            dataset = resolve_dataset(item, wanted_task, data, split)
+        own = isinstance(item, GivenFrame)
+        dataset = item.config(wanted_task, data, split) if own else resolve_dataset(item, wanted_task, data, split)
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in parse_boosters(booster):
             for variant, chosen in rows:
-                configs.append(
-                    BenchmarkConfig(
-                        name=f"{dataset.name}/{kind.value}" + (f"-{variant}" if variant else ""),
-                        dataset=dataset,
-                        task=dataset.task,
-                        booster_type=kind,
-                        training=chosen,
-                        libraries=tuple(usable),
-                        seeds=derive_seeds(repeats) if folds else (),
-                        folds=folds,
-                        variant=variant,
-                        profile=parse_member("profile", profile, Profile),
-                        metrics=tuple(metrics),
-                        split=split,
-                    )
-                )
+                name = f"{dataset.name}/{kind.value}" + (f"-{variant}" if variant else "")
+                about = {"name": name, "dataset": dataset, "task": dataset.task, "booster_type": kind}
+                configs.append(BenchmarkConfig(**about, training=chosen, variant=variant, **in_all))
     absent = [(config.name, list(reasons)) for config in configs]
     return Benchmarks(
         "compare",
