@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.engine.folder import Run
-    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.gate.model import Case
     from boosters_eval.programs.gate.request import GateRequest
 
@@ -231,17 +230,12 @@ def verify_decision(
     file = _quoted_file(decision, baseline, scores)
     if file and not _quotes(decision, file):
         return f"what it quotes is not what {file} holds"
-    again = _computed_again(decision, home)
-    if again.text() == text:
-        return ""
-    return _difference(decision, again)
-
-
-def _computed_again(decision: GateDecision, home: Path | None) -> GateDecision:
     source, versions = decision.source, decision.report.versions
     if isinstance(source, RunSource):
-        return _decide_run(source, decision.rules, versions=versions, home=home)
-    return _decide_scores(decision.report.per_case, decision.rules, source, versions=versions)
+        again = _decide_run(source, decision.rules, versions=versions, home=home)
+    else:
+        again = _decide_scores(decision.report.per_case, decision.rules, source, versions=versions)
+    return "" if again.text() == text else _difference(decision, again)
 
 
 def describe_verification(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
@@ -290,11 +284,14 @@ def _decide_run(
     check_held_out(cases)
     changed = describe_changed_work(run, source.library, source.references)
     n_flaky, flaky = count_flaky(run, source.library, source.references)
+    if versions is None:
+        used = {r.library_version for r in run.results if r.library == source.library and r.library_version}
+        versions = {**_tool_versions(), source.library: ", ".join(sorted(used)) or "unknown"}
     report = make_report(
         cases,
         run_id=source.run_id,
         library=source.library,
-        versions=_run_versions(run, source.library) if versions is None else versions,
+        versions=versions,
         notes=[*notes, *changed, *flaky],
         n_changed=len(changed),
         n_flaky=n_flaky,
@@ -383,8 +380,3 @@ def _tool_versions() -> dict[str, str]:
         "numpy": np.__version__,
         "python": ".".join(map(str, sys.version_info[:3])),
     }
-
-
-def _run_versions(run: ResultCollection, library: str) -> dict[str, str]:
-    found = {r.library_version for r in run.results if r.library == library and r.library_version}
-    return {**_tool_versions(), library: ", ".join(sorted(found)) or "unknown"}
