@@ -91,6 +91,12 @@ test-latex: setup  ## compile the tables for papers; installs Debian's pdflatex 
 	@kpsewhich booktabs.sty >/dev/null || { apt-get update -qq && apt-get install -qq --yes --no-install-recommends texlive-latex-base texlive-latex-recommended >/dev/null; }
 	@$(BIN)/python -m pytest -m latex -n 0 tests/reports
 
+.axe/node_modules/axe-core:
+	@npm install --silent --no-fund --no-audit --prefix .axe axe-core
+
+test-axe: setup chromium .axe/node_modules/axe-core  ## look every page through with axe-core, by npm
+	@$(BIN)/python -m pytest -m axe -n 0 tests/test_pages.py
+
 # Python/NumPy pairs on which the lower bound must be identical to the last bit.
 MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
 
@@ -152,6 +158,6 @@ format: setup  ## format the code
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .axe
 
-.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-chaos test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-chaos test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

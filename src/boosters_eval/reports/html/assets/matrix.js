@@ -126,19 +126,18 @@
     if (mark) {
       const why = texts[cells.signal[at]] || word;
       button.classList.add("big");
-      button.append(make("b", { textContent: mark }), make("span", { textContent: why.replaceAll("_", " ") }));
+      button.append(make("b", { textContent: mark }), " ", make("span", { textContent: why.replaceAll("_", " ") }));
     } else {
       const speedup = cells.speedup[at];
       const reference = backend === method.oracleBackend;
       const line = make("span", {}, time(cells.reported_ms[at]));
       if (reference) line.append(make("i", { textContent: " · oracle" }));
       else if (speedup !== null) line.append(make("i", { textContent: ` · ${times(speedup)}` }));
-      button.append(make("b", { textContent: word }), line);
-      if (words[cells.binding[at]] === "divergent") button.append(make("span", { className: "mark", textContent: "≠ canonical binding" }));
+      button.append(make("b", { textContent: word }), " ", line);
+      if (words[cells.binding[at]] === "divergent") button.append(" ", make("span", { className: "mark", textContent: "≠ canonical binding" }));
     }
     button.classList.toggle("dim", lit !== null && lit !== word);
-    const told = Array.from(button.children, (child) => child.textContent).join(", ");
-    button.setAttribute("aria-label", `${backend}, ${method.name}: ${told}`);
+    button.setAttribute("aria-label", `${backend}, ${method.name}: ${button.textContent}`); // what is seen is a part of what is said
     return button;
   };
 
