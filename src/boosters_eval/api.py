@@ -716,7 +716,7 @@ def report_history(
 ) -> HistoryReport:
     """Every benchmark, competitor and metric over all runs, with the steps where a number changed its level.
 
-    Its `render` writes it as "html", "markdown" or "json". Which runs are meant is said as in `list_history`.
+    Which runs are meant is said as in `list_history`.
     """
     return cast("HistoryReport", _answer("report_history", locals()))
 

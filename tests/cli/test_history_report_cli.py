@@ -53,6 +53,10 @@ def test_a_report_is_written_in_each_format(known, tmp_path, capsys):
     assert capsys.readouterr().err == f"Written: {file}\n"
     assert run(["history", "report"]) == 0
     assert capsys.readouterr().out.startswith("# History\n\n## Answer\n\n2 steps in 2 of 3 lines, ")
+    assert run(["history", "report", "--format", "csv"]) == 0
+    assert "california/gbdt,boosters,RMSE," in capsys.readouterr().out
+    assert run(["history", "report", "--format", "latex"]) == 0
+    assert "\\begin{" in capsys.readouterr().out
     assert run(["history", "report", "--format", "json"]) == 0
     found = HistoryReport.model_validate(json.loads(capsys.readouterr().out))
     assert found.n_steps == 2
@@ -61,8 +65,11 @@ def test_a_report_is_written_in_each_format(known, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--format", "xml"], "The '--format' option must be html, markdown or json. Got 'xml' instead."),
-        (["-o", "x.pdf"], "The '--output' option must end in .html, .md, .txt or .json unless --format is given."),
+        (["--format", "xml"], "The '--format' option must be markdown, json, csv, html or latex. Got 'xml' instead."),
+        (
+            ["-o", "x.pdf"],
+            "The '--output' option must end in .md, .txt, .json, .csv, .html or .tex unless --format is given.",
+        ),
     ],
 )
 def test_another_format_is_refused(options, sentence, monkeypatch, tmp_path, capsys):

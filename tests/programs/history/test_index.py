@@ -3,17 +3,22 @@
 import hashlib
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
+from boosters_eval import OBSERVERS, BoostersEvalWarning, Observer, Observers
+from boosters_eval.engine.observer import RunEnded, RunStarted
 from boosters_eval.engine.plain import LINE, START, digest_line
-from boosters_eval.programs.history import index, query, transfer
+from boosters_eval.programs.history import index, query, store, transfer
 from boosters_eval.programs.history.compare import compare_series
-from boosters_eval.programs.history.index import record_runs
+from boosters_eval.programs.history.index import HistoryObserver, record_runs
 from boosters_eval.programs.history.model import HistoryFilter
 from stamping import FAST, SLOW
+from tiny import run_tiny, tiny_config
 from written_runs import MACHINE, SEEDS, results_file, written_run
 
 
@@ -354,3 +359,37 @@ def test_a_first_run_is_indexed_without_scipy(tmp_path):
     code = "import pathlib, sys; from boosters_eval.programs.history.query import list_changes"
     code += f"; list_changes(home=pathlib.Path({str(tmp_path)!r})); sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def indexed(home):
+    with closing(sqlite3.connect(home / store.FILE)) as connection:
+        return dict(connection.execute("SELECT run_id, state FROM runs").fetchall())
+
+
+def test_run_is_in_the_index_of_its_own_home(faulty, home, tmp_path):
+    results = run_tiny(tiny_config("none"), observer=OBSERVERS["history"](), home=tmp_path / "other")
+    assert indexed(tmp_path / "other") == {results.run_id: "finished"}
+    assert not home.exists()
+
+
+def test_interrupted_run_is_in_the_index(faulty, home):
+    class Impatient(Observer):
+        def outcome(self, event):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tiny(tiny_config("none"), seeds=3, observer=Observers(Impatient(), HistoryObserver()))
+    assert list(indexed(home).values()) == ["unfinished"]
+
+
+def test_fault_of_the_index_costs_no_run(faulty, home, monkeypatch):
+    monkeypatch.setattr(index, "update", lambda *_, **__: 1 / 0)
+    with pytest.warns(BoostersEvalWarning, match="The run is not in the index of the history yet"):
+        assert run_tiny(tiny_config("none"), observer=HistoryObserver()).results
+
+
+def test_run_that_is_not_kept_anywhere_is_not_looked_for(home, tmp_path):
+    observer = HistoryObserver()
+    observer.begin(RunStarted(plan=None, todo=1, kept=0))
+    observer.end(RunEnded(None))
+    assert not home.exists()

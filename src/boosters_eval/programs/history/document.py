@@ -18,6 +18,7 @@ from boosters_eval.reports.document import (
     Notes,
     Paragraph,
     PlainTable,
+    Results,
     Section,
 )
 from boosters_eval.reports.html.markup import text
@@ -39,7 +40,7 @@ from boosters_eval.reports.html.svg import (
     y_room,
 )
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent_change, tell_apart
-from boosters_eval.reports.tables import Column
+from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,12 +49,16 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.report import HistoryLine, HistoryPoint, HistoryReport, HistoryStep
     from boosters_eval.reports.document import Block, Cell
 
-    Found = tuple[HistoryLine, HistoryStep]
+    _Found = tuple[HistoryLine, HistoryStep]
 
 _ORDER = ("worse", "failed", "better", "equivalent", "inconclusive", "not comparable", "first")  # of verdicts
 _SHOWN_AT_ONCE = ("train_time_s",)  # besides the primary metric; the charts of the others are folded
 _MOST_ROWS = 50  # runs in the table of a line; the JSON has all
 _MOST_STEPS = 1000  # in the table of steps
+_COLUMNS = tuple(
+    Column(label.lower().replace(" ", "_"), label, None)
+    for label in ("Runs", "First", "Latest", "Version", "Latest step")
+)
 _PLOT = 118  # the height of the plot
 _MARKS = 14  # the height of a row of marks above it
 _TICK = 10.5
@@ -176,13 +181,13 @@ def lay_out_report(report: HistoryReport) -> Document:
             Section("lead", "", (Paragraph(lead),), only="text"),
             Section("steps", "Steps", tuple(_lay_out_steps(found)), search="Filter steps" if len(found) > 1 else ""),
             Section("lines", "Lines", cards, search="Filter lines", only="page"),
-            Section("ends", "", tuple(Group(*one) for one in map(_tabulate, by_config.items())), only="text"),
+            Section("ends", "", tuple(_tabulate(*one) for one in by_config.items()), only="text"),
             Section("notes", "Notes", (Notes(report.notes),)),
         ),
     )
 
 
-def _answer(report: HistoryReport, found: Sequence[Found]) -> Iterator[str]:
+def _answer(report: HistoryReport, found: Sequence[_Found]) -> Iterator[str]:
     """How many lines changed and which one last, or why there is no step: none was found, or none could be."""
     from boosters_eval.stats.changepoints import fewest_for_any_step  # noqa: PLC0415 (loads scipy)
 
@@ -221,7 +226,7 @@ def _list_facts(report: HistoryReport) -> tuple[Fact, ...]:
     )
 
 
-def _lay_out_steps(found: Sequence[Found]) -> Iterator[Block]:
+def _lay_out_steps(found: Sequence[_Found]) -> Iterator[Block]:
     if found:
         headings = (
             "Since", "Date", "Benchmark", "Competitor", "Metric", "Change", "Before", "After", "%", "Runs", "p",
@@ -249,21 +254,22 @@ def _tell_step(one: HistoryLine, step: HistoryStep) -> tuple[Cell, ...]:
     )
 
 
-def _tabulate(group: tuple[str, Sequence[HistoryLine]]) -> tuple[str, tuple[Block, ...]]:
+def _tabulate(config: str, lines: Sequence[HistoryLine]) -> Results:
     """Where every line of a benchmark stands, with what is to be said of it."""
-    config, lines = group
-    rows: list[tuple[Cell, ...]] = []
+    rows = []
     for one in lines:
         known = [point.value for point in one.points if point.value is not None]
-        ends = [number(known[at], 5) if known else MISSING for at in (0, -1)]
+        ends = [(number(known[at], 5), known[at]) if known else (MISSING, None) for at in (0, -1)]
+        count, version = len(one.points) + one.hidden, one.points[-1].version
         step = one.steps[-1] if one.steps else None
-        name = f"{one.label} ({one.variant})" if one.variant else one.label
         latest = f"{step.verdict} since {step.name}: {_tell_levels(step)}" if step else MISSING
-        count = len(one.points) + one.hidden
-        rows.append((one.target, name, one.machine_label, count, *ends, one.points[-1].version, latest))
-    headings = ("Competitor", "Metric", "Machine", "Runs", "First", "Latest", "Version", "Latest step")
+        told = ((group_digits(count), count), *ends, (version, None), (latest, None))
+        name = f"{one.label} ({one.variant})" if one.variant else one.label
+        cells = tuple(TableCell(value, None, 0, shown) for shown, value in told)
+        rows.append(Row((one.target, name, one.machine_label), cells))
     notes = dict.fromkeys(f"{one.target} {one.label}: {note}" for one in lines for note in one.notes)
-    return config, (PlainTable(config, headings, tuple(rows), keys=2), *([Notes(tuple(notes))] if notes else []))
+    names = ("Competitor", "Metric", "Machine")
+    return Results(ReportTable(config, names, _COLUMNS, tuple(rows), notes=tuple(notes)))
 
 
 def _make_cards(lines: Sequence[HistoryLine], colors: dict[str, int]) -> Iterator[Card]:

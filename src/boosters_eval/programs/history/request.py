@@ -110,7 +110,7 @@ them, use a baseline or 'compare --against'."""
     )
 
 
-class ReportHistoryRequest(HistoryFilters, Request):
+class ReportHistoryRequest(HistoryFilters, OutputOptions, Request):
     """All runs, line by line."""
 
     command: ClassVar = "history report"
@@ -119,24 +119,7 @@ Draw every benchmark, competitor and metric over all runs, and mark where a numb
 
 A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line."""
     program: ClassVar = "boosters_eval.programs.history.report:report_history"
-    formats: ClassVar = ("html", "markdown", "json")
-
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        panel=OUTPUT,
-        door="options",
-        written=True,
-        help="File for the result: .html, .md, .txt or .json. Default: stdout.",
-    )
-    format: str | None = parameter(
-        None,
-        short="-f",
-        panel=OUTPUT,
-        door="options",
-        help="html, markdown (or md) or json. Default: by the ending of --output, else markdown.",
-    )
+    formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
 
 class ImportHistoryRequest(InHome, Request):
