@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     RowNumbers = NDArray[np.int64]
 
-
 LEAST_ROWS = 20  # fewer say nothing about a column
 ALMOST_UNIQUE = 0.95  # the share of distinct values from which texts, or numbers named like ids, are ids
 DENSE = 1.1  # distinct whole numbers that fill so short a range, in rows, are row numbers in another order

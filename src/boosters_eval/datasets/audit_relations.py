@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     _Floats = NDArray[np.float64]
     _Codes = NDArray[np.int64]
 
-
 _LEAST_ROWS_OF_TREE = 30  # with fewer, a random column predicts a rare class now and then
 LEAST_OF_CLASS = 5  # rows: with fewer, even a random column can sort a class out perfectly
 _DEPTH_OF_CLASSES, _DEPTH_OF_NUMBERS = 3, 6  # a number needs more steps to be followed

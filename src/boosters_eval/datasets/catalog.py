@@ -16,7 +16,6 @@ from boosters_eval.metrics.task import Task
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 SIGNALS = {
     "lines": "a sum of lines",
     "steps": "a sum of steps",

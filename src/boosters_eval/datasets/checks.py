@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DatasetConfig
 
-
 MANY_TEXTS = 1000  # a text column with more distinct values than this, hardly any of them twice, is not a category
 
 

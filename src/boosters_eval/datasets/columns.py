@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import ColumnRole, DataSettings
 
-
 EXACT = 2**24  # float32 holds every whole number up to here
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
 ColumnRole = Literal["target", "numeric", "categorical", "date", "constant", "id", "group", "time", "dropped"]
 
 # The kinds of findings, the gravest first; that is the order in which they are told.

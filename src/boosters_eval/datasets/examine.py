@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import ColumnRole, DataSettings, SplitBy, Table
     from boosters_eval.datasets.reading import FileReading
 
-
 GROUP_COLUMN = "qid"
 MOST_SAID = 20
 MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge by

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import Table
     from boosters_eval.datasets.examine import Examined
 
-
 MAX_SIDECAR = 2**18  # bytes
 MAX_KEYS = 100
 _MARKS = ("sep", "decimal", "thousands", "encoding")

@@ -16,13 +16,13 @@ from boosters_eval.datasets.config import Table
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    _Column = NDArray[np.float64]
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from boosters_eval.datasets.catalog import Problem
 
+    _Column = NDArray[np.float64]
 
 _WORDS_IN_NOISE = 12
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DataSettings
 
-
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " ", "whitespace": r"\s+"}
 LOOKED_AT = 200  # rows from which the separator and the decimal mark are detected
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DataSettings
 
-
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".feather", ".arff", ".arff.gz")
 _OF_TEXT = ("sep", "encoding")

@@ -24,12 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.core.request import SplitKind
-    from boosters_eval.datasets.config import Table
+    from boosters_eval.datasets.config import DatasetConfig, SplitBy, Table
 
     _Rows = NDArray[np.int64]
-
-    from boosters_eval.datasets.config import DatasetConfig, SplitBy
-
 
 _SPLIT, _FOLDS, _SUBSAMPLE, _GROUPS = 1, 2, 3, 5  # keep the uses of one seed apart; a protocol has the fourth
 HELD_OUT = 0.2  # of the training rows, for early stopping

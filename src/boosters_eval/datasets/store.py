@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DatasetConfig
 
-
 SCHEMA_VERSION = 1
 _PARTS = ("x", "y", "weights", "groups", "sensitive", "split", "split_by")
 _META, _TABLES = "table.json", "tables"

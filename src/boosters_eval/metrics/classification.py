@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.metrics.rows import Array, Flags, Floats, Rows
 
-
 EPSILON = 1e-15  # the RFC's clip, in float64 whatever comes in
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.metrics.catalog import Direction, Param, Resolution, Value
 
-
 _NAME = re.compile(r"[^\s@,=]+")
 
 

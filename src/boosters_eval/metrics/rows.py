@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-
 BLOCK = 2**15  # rows whose temporaries stay in the processor's cache
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-
 POWER = 0.8
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 _STEPS = 40  # bisections: twelve digits

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.stats.significance import TestName
 
-
 ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for observations without sizes
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from boosters_eval.stats.inference import FloatArray
     from boosters_eval.stats.observations import AnySide
 
-
 MIN_DATASETS = 6  # with fewer, Wilcoxon's smallest p-value exceeds 5 %
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from boosters_eval.stats.observations import Side
     from boosters_eval.stats.significance import Comparison
 
-
 FIRST_LOOK = 5
 DEFAULT_MAX_SEEDS = 50
 _MANY_SPLITS = 1000  # beyond these, further splits add nothing: the rows that they share limit the test

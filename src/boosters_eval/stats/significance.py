@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Scores = Sequence[float] | FloatArray
 
-
 TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 DEFAULT_ALPHA = 0.05
