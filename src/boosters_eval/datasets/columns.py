@@ -261,24 +261,23 @@ def read_target(
     source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
 ) -> tuple[NDArray[np.float64], Task, str, str]:
     """The values, the task, the reason for it, and a note; a DatasetError if it cannot be a target."""
-    if not len(column):
-        raise DatasetError(f"The target '{name}' of {source} has no values.")
-    column, note = _target_as_asked(source, name, column, task, settings)
+    what = f"The target '{name}' of {source}"
+    column, note = _target_as_asked(what, name, column, task, settings)
     found, reason = _infer(column, name) if task is None else (task, "as asked")
-    y, names = _target_numbers(source, name, column, found)
+    y, names = _target_numbers(what, column, found)
     return y, found, f"{reason}, classes {join_first(names)}" if names else reason, note
 
 
 def _target_as_asked(
-    source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
+    what: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
 ) -> tuple[pd.Series[Any], str]:
     """The column as numbers or as texts; what looks like numbers but is text is refused, unless that is asked for."""
     if name in settings.date:
-        raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date cannot be a target.")
+        raise DataFileError(f"{what} cannot be given to --date: a date cannot be a target.")
     if name in settings.categorical:
         return as_categories(column), ""
     if is_date(column) or (is_text(column) and looks_like_dates(column)):
-        raise DataFileError(f"The target '{name}' of {source} holds dates: a date cannot be a target.")
+        raise DataFileError(f"{what} holds dates: a date cannot be a target.")
     column = unwrap_objects(name, column)
     if not is_text(column) or isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() == 2:
         return column, ""
@@ -310,26 +309,17 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
     return Task.REGRESSION, said
 
 
-def _target_numbers(
-    source: str, name: str, column: pd.Series[Any], task: Task
-) -> tuple[NDArray[np.float64], list[str]]:
+def _target_numbers(what: str, column: pd.Series[Any], task: Task) -> tuple[NDArray[np.float64], list[str]]:
     if (column == column.iloc[0]).all():
-        raise DatasetError(
-            f"The target '{name}' of {source} is constant ({column.iloc[0]}): there is nothing to learn."
-        )
+        raise DatasetError(f"{what} is constant ({column.iloc[0]}): there is nothing to learn.")
     if task.is_classification:
         codes, labels = pd.factorize(column.astype(str) if is_text(column) else column, sort=True)
         if len(labels) > max(MAX_CLASSES_OF_NUMBERS, len(column) // 2):
-            raise DatasetError(
-                f"The target '{name}' of {source} has {len(labels)} distinct values: too many for classes."
-            )
+            raise DatasetError(f"{what} has {len(labels)} distinct values: too many for classes.")
         return codes.astype(np.float64), [str(label) for label in labels]
     parsed = pd.to_numeric(column, errors="coerce") if is_text(column) else column
     y = parsed.to_numpy(dtype=np.float64)
-    wrong = np.flatnonzero(~np.isfinite(y))
-    if len(wrong):
-        raise DatasetError(
-            f"The target '{name}' of {source} must be finite numbers for {task.value}. "
-            f"Got '{column.iloc[wrong[0]]}' in row {column.index[wrong[0]] + 1} instead."
-        )
+    wrong = ~np.isfinite(y)
+    if wrong.any():
+        raise DatasetError(f"{what} must be finite numbers for {task.value}. Got {_first(column, wrong)} instead.")
     return y, []

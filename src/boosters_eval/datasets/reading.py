@@ -9,8 +9,9 @@ import io
 import re
 import warnings
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -38,47 +39,51 @@ _EITHER = re.compile(r"[-+]?\d{1,3},\d{3}")  # a thousand and some, or a little 
 
 
 @dataclass(frozen=True)
-class Dialect:
+class FileReading:
+    """How a file was read; what is None does not matter for this kind of file, or is as usual."""
+
+    text: str = ""  # in a few words; empty if there is nothing to be said
+    notes: tuple[str, ...] = ()
+    sep: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+
+
+class _Dialect(NamedTuple):
     """What is needed to read a text file, and what of it was detected rather than given."""
 
     encodings: tuple[str, ...]  # to be tried in turn: not all of the file has been looked at
     sep: str
-    decimal: str | None = None
-    thousands: str | None = None
-    notes: tuple[str, ...] = ()
-    index_col: bool | None = None  # False: each row ends with a separator, so that there is a field too many
+    decimal: str | None
+    thousands: str | None
+    notes: tuple[str, ...]
+    index_col: bool | None  # False: each row ends with a separator, so that there is a field too many
+
+    def reading(self, encoding: str) -> FileReading:
+        """The file as it is read, in a few words where that is not the usual way."""
+        shown = {"\t": "tab", r"\s+": "whitespace"}.get(self.sep, f"'{self.sep}'")
+        parts = [f"separator {shown}"] if self.sep != "," else []
+        parts += [f"decimal mark '{self.decimal}'"] if self.decimal not in (None, ".") else []
+        parts += [f"thousands mark '{self.thousands}'"] if self.thousands else []
+        parts += [f"encoding {_WORDS.get(encoding, encoding)}"] if encoding != "utf-8" else []
+        return FileReading(", ".join(parts), self.notes, self.sep, self.decimal, self.thousands, encoding)
 
 
-def _describe_dialect(encoding: str, sep: str, decimal: str | None, thousands: str | None) -> str:
-    """How the file is read, in a few words; nothing if that is the usual way."""
-    shown = {"\t": "tab", r"\s+": "whitespace"}.get(sep, f"'{sep}'")
-    parts = [f"separator {shown}"] if sep != "," else []
-    parts += [f"decimal mark '{decimal}'"] if decimal not in (None, ".") else []
-    parts += [f"thousands mark '{thousands}'"] if thousands else []
-    parts += [f"encoding {_WORDS.get(encoding, encoding)}"] if encoding != "utf-8" else []
-    return ", ".join(parts)
-
-
-def _find_dialect(name: str, sample: bytes, *, whole: bool, settings: DataSettings) -> Dialect:
+def _find_dialect(name: str, sample: bytes, *, whole: bool, settings: DataSettings) -> _Dialect:
     """The dialect of a file that begins with the sample, as the settings say or as it is found to be."""
     encodings = (_check_encoding(settings.encoding),) if settings.encoding else _encodings(sample, whole=whole)
     text = _decode(name, sample, encodings, whole=whole)
     if _BINARY.search(text):
-        raise DataFileError(
-            f"{name} cannot be read: it is not a text file, or not encoded in {encodings[0]} (--encoding)."
-        )
+        why = f"it is not a text file, or not encoded in {encodings[0]} (--encoding)"
+        raise DataFileError(f"{name} cannot be read: {why}.")
     sep = _check_separator(settings.sep) if settings.sep else _separator(text, whole=whole, tabs=".tsv" in name)
     rows = _records(text, sep, whole=whole)
     decimal, thousands = _marks(rows, sep) if settings.decimal is None else (None, None)
     index_col, notes = _shape(name, rows)
-    return Dialect(
-        encodings,
-        sep,
-        _check_mark("decimal", settings.decimal) or decimal,
-        _check_mark("thousands", settings.thousands) or thousands,
-        notes,
-        index_col,
-    )
+    decimal = _check_mark("decimal", settings.decimal) or decimal
+    thousands = _check_mark("thousands", settings.thousands) or thousands
+    return _Dialect(encodings, sep, decimal, thousands, notes, index_col)
 
 
 def _check_encoding(given: str) -> str:
@@ -291,18 +296,6 @@ _MOST_ZIPPED = 1032  # bytes that gzip can make of one
 _FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
-@dataclass(frozen=True)
-class FileReading:
-    """How a file was read; what is None does not matter for this kind of file, or is as usual."""
-
-    text: str = ""  # in a few words; empty if there is nothing to be said
-    notes: tuple[str, ...] = ()
-    sep: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    encoding: str | None = None
-
-
 def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
     """Read a file by the ending of its name; one sentence for every way in which that fails."""
     try:
@@ -315,9 +308,8 @@ def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileRea
     except BoostersEvalError:
         raise
     except UnicodeDecodeError as error:
-        raise DataFileError(
-            f"{file.name} cannot be read: it is not encoded in {error.encoding} (--encoding)."
-        ) from None
+        why = f"it is not encoded in {error.encoding} (--encoding)"
+        raise DataFileError(f"{file.name} cannot be read: {why}.") from None
     except (OSError, EOFError, ValueError, zlib.error, pd.errors.ParserWarning) as error:
         raise DataFileError(f"{file.name} cannot be read: {_what(error)}.") from None
 
@@ -341,17 +333,13 @@ def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading
         with _opened(file) as stream:
             data = stream.read(MAX_ARFF + 1)
         if len(data) > MAX_ARFF:
-            raise DataFileError(
-                f"{file.name} is larger than {MAX_ARFF >> 20} MB, the most that is read of an ARFF file."
-            )
+            raise DataFileError(f"{file.name} is larger than {MAX_ARFF >> 20} MB, the limit for ARFF files.")
         text = _decode(file.name, data, dialect.encodings, whole=True)
         return _read_arff(file.name, text), FileReading("ARFF")
     _refuse_too_large(file, dialect.sep)
     for encoding in dialect.encodings[:-1]:
-        try:
+        with suppress(UnicodeDecodeError):
             return _csv(file, encoding, dialect, settings)
-        except UnicodeDecodeError:
-            continue
     return _csv(file, dialect.encodings[-1], dialect, settings)
 
 
@@ -359,7 +347,7 @@ def _opened(file: Path) -> Any:
     return gzip.open(file) if file.suffix == ".gz" else file.open("rb")
 
 
-def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
+def _csv(file: Path, encoding: str, dialect: _Dialect, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
     common: dict[str, Any] = {"encoding": encoding, "sep": dialect.sep}
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, **common).iloc[0]
     texts = dict.fromkeys((*settings.categorical, *settings.date), str)  # 007 stays 007, and 20200131 a date
@@ -372,8 +360,7 @@ def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) ->
         raise ValueError("the rows have more fields than the header")
     if not header.dropna().is_unique and len(header) == len(frame.columns):  # pandas renamed the second one
         frame.columns = pd.Index(header.where(header.notna(), pd.Series(frame.columns)))
-    reading = _describe_dialect(encoding, dialect.sep, dialect.decimal, dialect.thousands)
-    return frame, FileReading(reading, dialect.notes, dialect.sep, dialect.decimal, dialect.thousands, encoding)
+    return frame, dialect.reading(encoding)
 
 
 def _columnar(file: Path) -> tuple[pd.DataFrame, FileReading]:

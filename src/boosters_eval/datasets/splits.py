@@ -74,8 +74,7 @@ def hold_out_rows(table: Table, task: Task, kind: SplitKind, seed: int) -> Split
             raise DatasetError("Early stopping needs training rows of two different times at least. Got one.")
         edge = _nearest(starts, np.array([(1 - HELD_OUT) * len(order)]))[0]
         return _finish(order[:edge], order[edge:])
-    spec = SplitSpec(validation_fraction=HELD_OUT, kind=kind)
-    return split_rows(table, task, spec, seed, None)
+    return split_rows(table, task, SplitSpec(validation_fraction=HELD_OUT, kind=kind), seed, None)
 
 
 def official_split(table: Table, seed: int, fold: int | None) -> tuple[Any, Any]:  # noqa: ARG001 (a splitter's signature)
@@ -268,11 +267,8 @@ def _checked(table: Table, task: Task, parts: Any) -> Split:
     if len(np.unique(both)) != len(both):
         raise DatasetError("A splitter must not use a row twice.")
     if task is Task.RANKING:
-        queries = _queries(table)[2]
-        runs = [
-            queries[rows][np.flatnonzero(np.diff(queries[rows], prepend=-1))] for rows in (split.train, split.valid)
-        ]
-        seen = np.concatenate(runs)
+        sides = [_queries(table)[2][rows] for rows in (split.train, split.valid)]
+        seen = np.concatenate([side[np.flatnonzero(np.diff(side, prepend=-1))] for side in sides])
         if len(np.unique(seen)) != len(seen):
             raise DatasetError("A splitter must keep the rows of a query together and on one side.")
     return split
@@ -322,17 +318,13 @@ def _times(source: str, name: str, column: Any) -> NDArray[Any]:
     _refuse_missing(source, "time", name, texts.isna().to_numpy())
     found = parse_dates(texts)
     lost = np.ones(len(texts), dtype=bool) if found is None else found.moments.isna().to_numpy()
+    what = f"The time column '{name}' of {source}"
     if found is None or lost.any():
-        first = texts[lost].iloc[0]
-        raise DataFileError(
-            f"The time column '{name}' of {source} must hold dates or numbers. Got '{first}' and"
-            f" {int(lost.sum()) - 1} other such rows instead."
-        )
+        others = f"'{texts[lost].iloc[0]}' and {int(lost.sum()) - 1} other such rows"
+        raise DataFileError(f"{what} must hold dates or numbers. Got {others} instead.")
     if found.ambiguous:
-        raise DataFileError(
-            f"The time column '{name}' of {source} can be read with the day or the month first ('{texts.iloc[0]}'):"
-            " write it as year-month-day."
-        )
+        either = f"can be read with the day or the month first ('{texts.iloc[0]}')"
+        raise DataFileError(f"{what} {either}: write it as year-month-day.")
     moments = found.moments.to_numpy()
     try:
         return moments.astype("datetime64[ns]").astype(np.int64)
@@ -357,10 +349,8 @@ def _groups(source: str, name: str, column: Any) -> NDArray[np.int64]:
 
 def _refuse_missing(source: str, kind: str, name: str, missing: NDArray[np.bool_]) -> None:
     if missing.any():
-        rows = count_of(int(missing.sum()), "row")
-        raise DataFileError(
-            f"The {kind} column '{name}' of {source} must have a value in every row. It is missing in {rows}."
-        )
+        what, rows = f"The {kind} column '{name}' of {source}", count_of(int(missing.sum()), "row")
+        raise DataFileError(f"{what} must have a value in every row. It is missing in {rows}.")
 
 
 def _position(source: str, table: Table, by: SplitBy) -> int:
@@ -372,11 +362,9 @@ def _position(source: str, table: Table, by: SplitBy) -> int:
 
 
 def _without(source: str, table: Table, position: int) -> Table:
-    if table.x.shape[1] == 1:
-        raise DataFileError(
-            f"Data set '{source}' has no column besides '{table.feature_names[position]}' to learn from."
-        )
     name = table.feature_names[position]
+    if table.x.shape[1] == 1:
+        raise DataFileError(f"Data set '{source}' has no column besides '{name}' to learn from.")
     return replace(
         table,
         x=np.ascontiguousarray(np.delete(table.x, position, axis=1)),
