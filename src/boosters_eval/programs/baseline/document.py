@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HEADINGS = ("Config", "Library", "Metric", "Baseline", "Now", "Change", "Tolerance", "Verdict")
 _CALM = (Status.SAME, Status.WITHIN)
 _MARKS = {**dict.fromkeys((*_CALM, Status.IMPROVED), "✅"), Status.DRIFT: "⚠", Status.NEW: "🆕"}  # of others ❌
-_KINDS = {"✅": "pass", "⚠": "warn", "❌": "fail"}
+_KINDS = {"✅": "better", "⚠": "warn", "❌": "worse"}
 _FEW_DIGITS, _MANY_DIGITS = 4, 9
 _FEW_CELLS = 3
 
@@ -174,7 +174,7 @@ def _row(finding: Finding, *, too_flaky: bool) -> tuple[Cell, ...]:
         *sides,
         None if change is None else Mark(_change(change, finding.tolerance), value=change),
         None if status is Status.NEW else Mark(_share(finding.tolerance), value=finding.tolerance),
-        Mark(clean(verdict), _KINDS.get(mark, ""), title=clean(finding.note)),
+        Mark(clean(verdict), "" if status in _CALM else _KINDS.get(mark, ""), title=clean(finding.note)),
     )
 
 
