@@ -84,7 +84,9 @@ def address_of(item: type | FunctionType, kind: str) -> dict[str, Any]:
     """Where another process finds a class or function: its module and name, and the file if that is no module there."""
     if "<locals>" in item.__qualname__:
         raise ConfigError(f"The {kind} '{item.__name__}' is defined inside a function: put it at the top of a module.")
-    module = _importable_name(item.__module__)
+    # With `python -m package.module`, the program has a name besides __main__, by which another process imports it.
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None) if item.__module__ == "__main__" else None
+    module = item.__module__ if spec is None else spec.name
     file = _file_of(module)
     code = getattr(item, "__code__", None)
     if file == "" or (item.__module__ == "__main__" and code is not None and not Path(code.co_filename).is_file()):
@@ -98,12 +100,6 @@ def load_address(address: Mapping[str, Any]) -> Any:
     for part in address["name"].split("."):
         found = getattr(found, part)
     return found
-
-
-def _importable_name(module: str) -> str:
-    """What another process calls a module: with `python -m package.module`, the program has a name besides __main__."""
-    spec = getattr(sys.modules.get(module), "__spec__", None) if module == "__main__" else None
-    return module if spec is None else spec.name
 
 
 def _file_of(module: str) -> str | None:

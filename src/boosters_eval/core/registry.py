@@ -43,10 +43,6 @@ class _Offer(NamedTuple):
     point: EntryPoint
 
 
-def _offers(group: str) -> list[tuple[str, _Offer]]:
-    return [(point.name, _Offer(point)) for point in _points(tuple(sys.path)).select(group=group)]
-
-
 @functools.cache
 def _points(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 (where the packages are looked for)
     """What all packages offer to anybody: they are read once for all registries."""
@@ -78,8 +74,8 @@ class Registry(Generic[T]):
         """Every name in the order of registration; what a package offers is imported when it is asked for."""
         if self._items is None:
             items: dict[str, T | _Offer] = dict(self._builtin())
-            for name, offer in _offers(self._group) if self._group else ():
-                items.setdefault(name, offer)
+            for point in _points(tuple(sys.path)).select(group=self._group) if self._group else ():
+                items.setdefault(point.name, _Offer(point))
             with self._lock:  # another thread may be here too: the first to have all of them wins
                 self._items = items if self._items is None else self._items
         return self._items

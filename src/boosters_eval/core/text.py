@@ -102,7 +102,11 @@ def escape_json(text: str) -> str:
     """JSON with the same content, in which whatever a terminal would obey is escaped."""
     if text.isascii() and not any(char in text for char in _ASCII_HARMFUL):
         return text
-    harmful = {ord(char): _escaped(char) for char in set(text) - {"\n"} if _is_harmful(char)}
+    harmful: dict[int, str] = {}
+    for char in set(text) - {"\n"}:
+        if _is_harmful(char):
+            units = char.encode("utf-16-be", errors="surrogatepass").hex()
+            harmful[ord(char)] = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
     return text.translate(harmful) if harmful else text
 
 
@@ -111,11 +115,6 @@ def _is_harmful(char: str) -> bool:
 
 
 _ASCII_HARMFUL = tuple(char for char in map(chr, range(128)) if _is_harmful(char) and char != "\n")
-
-
-def _escaped(char: str) -> str:
-    units = char.encode("utf-16-be", errors="surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def terminal_width(stream: TextIO) -> int:

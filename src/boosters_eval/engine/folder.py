@@ -200,8 +200,11 @@ class RunFolder:
             raise RunError(f"Run {self.run_id} has no journal.")
         if self.attempt is not None:
             return self.attempt
-        ended = (n for n in reversed(known) if not self.journal_path(n).exists() or self._is_sealed(n))
-        number = next(ended, known[-1])
+        ended = (n for n in reversed(known) if not (path := self.journal_path(n)).exists() or summaries.is_sealed(path))
+        try:
+            number = next(ended, known[-1])
+        except OSError as error:
+            raise RunError(f"Cannot read {error.filename}: {error.strerror}.") from None
         for later in known[known.index(number) + 1 :]:
             self._refuse_damage(self.journal_path(later), read_journal(self.journal_path(later)))
         if number != known[-1]:
@@ -211,12 +214,6 @@ class RunFolder:
             )
             warnings.warn(message, BoostersEvalWarning, stacklevel=3)
         return number
-
-    def _is_sealed(self, attempt: int) -> bool:
-        try:
-            return summaries.count_sealed(self.journal_path(attempt)) is not None
-        except OSError as error:
-            raise RunError(f"Cannot read {self.journal_path(attempt)}: {error.strerror}.") from None
 
     def _refuse_damage(self, path: Path, reading: Reading) -> None:
         if reading.damage:

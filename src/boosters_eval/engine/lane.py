@@ -318,10 +318,8 @@ class _Server:
     def _start(self, request: dict[str, Any]) -> None:
         reader, writer = os.pipe()
         capture = _Capture()
-        if self._setup["start_method"] == "fork":
-            pid = self._fork(request, writer, capture)
-        else:
-            pid = self._spawn(request, writer, capture)
+        start = self._fork if self._setup["start_method"] == "fork" else self._spawn
+        pid = start(request, writer, capture)
         os.close(writer)
         os.set_blocking(reader, False)
         timeout = request["timeout"]
@@ -410,16 +408,13 @@ class _Server:
                 kill_group(child.pid)  # including anything that it started, which might write on and on
                 del self._children[child.pid]
                 kill_orphans(self._children)  # and what has left the group
-                self._drain(child)
+                while self._read_child(child):  # what it said before it ended counts
+                    pass
+                self._forget(child)
+                os.close(child.pipe)
                 if not child.reported:
                     self._report(child, os.waitstatus_to_exitcode(status))
                 child.capture.close()
-
-    def _drain(self, child: _Child) -> None:
-        while self._read_child(child):
-            pass
-        self._forget(child)
-        os.close(child.pipe)
 
     def _report(self, child: _Child, code: int) -> None:
         child.reported = True

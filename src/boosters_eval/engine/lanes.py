@@ -207,13 +207,15 @@ class Lanes:
     def _forget_outdated(self) -> None:
         """Start afresh if an ancestor died or a target changed since; retry what could not be imported.
 
-        A file that any lane has loaded counts: the ancestor of the next one may have loaded it for both. A lane with
+        A changed file that any lane has loaded counts: a library was installed, or a user's file edited, and the
+        ancestor of the next lane may have loaded it for both. A lane with
         other metrics than are wanted now gives its place, or each edit of a metric would leave one behind; so does
         one of a build, of which there can be many.
         """
         wanted = self._identities
+        loaded = {path: stamp for process in self for path, stamp in process.files.items()}
         changed = any(process.identity != wanted[process.lane] for process in self if process.lane in wanted)
-        changed = changed or _any_changed(self)
+        changed = changed or any(stamp_file(path) != stamp for path, stamp in loaded.items())
         if changed or any(ancestor.process.poll() is not None for ancestor in self._ancestors.values()):
             self.close()
         targets = {lane._replace(preload=()) for lane in wanted}
@@ -233,11 +235,7 @@ class Lanes:
 
     def _start(self, lane: Lane) -> LaneProcess:
         identity = self._identities[lane]
-        how = {
-            "start_method": self._method,
-            "tell_files": self._kept,
-            "imports": self._shared.get(lane, ()),
-        }
+        how = {"start_method": self._method, "tell_files": self._kept, "imports": self._shared.get(lane, ())}
         process = LaneProcess.start(lane, identity, next(self._numbers), self._ancestor(lane.n_threads), how)
         if self._timeout is not None:
             process.deadline = time.monotonic() + max(self._timeout, _SHORTEST_IMPORT)
@@ -276,12 +274,10 @@ class Lanes:
     def heard(self) -> Iterator[AncestorProcess | LaneProcess | Feed]:
         """Who has sent something: processes, and the feed. This waits for one, until the next import is late."""
         self._stop_late_imports()
-        for key, _ in self._selector.select(self._patience()):
-            yield key.data
-
-    def _patience(self) -> float | None:
         deadlines = [process.deadline for process in self if process.importing and process.deadline is not None]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        patience = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        for key, _ in self._selector.select(patience):
+            yield key.data
 
     # Their end
 
@@ -372,11 +368,3 @@ def find_shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]
     }
     counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
     return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
-
-
-def _any_changed(processes: Iterable[LaneProcess]) -> bool:
-    """Whether a file that a lane has loaded is not what it was: a library was installed, or a user's file edited."""
-    loaded: dict[str, tuple[int, int]] = {}
-    for process in processes:
-        loaded |= process.files
-    return any(stamp_file(path) != stamp for path, stamp in loaded.items())

@@ -197,7 +197,8 @@ class LocalPool(Executor):
     ) -> Iterator[Outcome | Failure]:
         while waiting or self._lanes.running() or (feed is not None and not feed.ended):
             self._refuse_closed()
-            self._load_ahead(ahead)
+            while ahead and self._in_use() < self.jobs:  # start the lanes that will be needed
+                self._lane(ahead.popleft())
             while (ended := self._dispatch(waiting, ahead, started)) is not None:
                 if not isinstance(ended, bool):
                     yield ended
@@ -238,10 +239,6 @@ class LocalPool(Executor):
         """How many cells run, and lanes import: an import takes the slot of a cell, or it would slow one down."""
         return self._lanes.importing() + self._lanes.running()
 
-    def _load_ahead(self, ahead: deque[Lane]) -> None:
-        while ahead and self._in_use() < self.jobs:
-            self._lane(ahead.popleft())
-
     def _lane(self, lane: Lane) -> LaneProcess:
         process = self._lanes.get(lane)
         self._refuse_closed()  # whoever closed the pool just then does not know an ancestor that started meanwhile
@@ -252,7 +249,8 @@ class LocalPool(Executor):
     ) -> Failure | bool | None:
         """Start the first cell whose lane is ready (True), or wait (None), or return the failure of an import."""
         busy = self._in_use()
-        if busy >= self.jobs or self._running_alone():
+        running = [work.cell for process in self._lanes for work, _ in process.running.values()]
+        if busy >= self.jobs or any(cell.spec.alone for cell in running):
             return None
         for index, work in enumerate(waiting):
             if work.cell.spec.alone and (busy or ahead):
@@ -269,9 +267,6 @@ class LocalPool(Executor):
             started(work.cell, "start")
             return True
         return None
-
-    def _running_alone(self) -> bool:
-        return any(work.cell.spec.alone for process in self._lanes for work, _ in process.running.values())
 
     def _send(self, process: LaneProcess, work: Work) -> None:
         cell = work.cell

@@ -90,13 +90,12 @@ def find_name(folder: RunFolder, attempt: int) -> str:
         return ""
 
 
-def count_sealed(journal: Path) -> int | None:
-    """The number of outcomes that the last line of a journal states; None if there is no such line."""
+def is_sealed(journal: Path) -> bool:
+    """Whether the last line of a journal says that the run is complete."""
     size = check_regular(journal)
     with journal.open("rb") as file:
         file.seek(max(0, size - _TAIL))
-        match = _SEAL.search(file.read())
-    return int(match[1]) if match else None
+        return _SEAL.search(file.read()) is not None
 
 
 def is_running(folder: Path) -> bool:

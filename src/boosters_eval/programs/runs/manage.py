@@ -22,7 +22,7 @@ from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time, list_data_sets
 from boosters_eval.engine.runs import find_run, list_folders
-from boosters_eval.engine.summaries import count_sealed, is_running, summarize
+from boosters_eval.engine.summaries import is_running, is_sealed, summarize
 from boosters_eval.reports.document import Document, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 
@@ -173,7 +173,7 @@ def _attempt(folder: RunFolder, number: int) -> dict[str, Any]:
     try:
         facts = folder.facts(number)
         begun, name = facts.started_at, facts.display_name
-        open_ = count_sealed(folder.journal_path(number)) is None
+        open_ = not is_sealed(folder.journal_path(number))
         latest = number == folder.attempts()[-1]
         state = ("running" if latest and is_running(folder.path) else "unfinished") if open_ else "finished"
     except OSError as error:
