@@ -1,4 +1,4 @@
-"""Reading and writing files so that none is ever half written."""
+"""Files: written whole or not at all, read with limits, known by their digest; and the home of all runs."""
 
 from __future__ import annotations
 

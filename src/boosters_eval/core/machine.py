@@ -1,4 +1,4 @@
-"""The machine: which processors this process may use, and a fingerprint to tell one machine from another."""
+"""The machine: its fingerprint, the processors that this process may use, and what disturbs times now."""
 
 from __future__ import annotations
 

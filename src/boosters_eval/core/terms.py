@@ -1,4 +1,4 @@
-"""Parameters in the caller's own terms: 'seeds' for whoever calls from Python, --seeds on the command line."""
+"""Speaking to the caller: parameters in the caller's own terms, and what is said while a program works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that came from outside, made harmless for where it goes: a terminal, a message, a spreadsheet, a JSON file."""
+"""Text for people and machines: what came from outside made harmless, and counts and lists in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine runs: cells, each with a spec, a target and a repeat. Only their workload knows what they mean."""
+"""What the engine runs, and how it ends: cells with a spec, a target and a repeat; outcomes and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only clock: every time in every result is measured here, in the same way for all targets."""
+"""The only clock: what every time in every result is measured by, and how often timed work is repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a plan to its outcomes: finished cells are kept, the others are run."""
+"""From a plan to its outcomes: finished cells are kept, the others are run by an executor."""
 
 from __future__ import annotations
 

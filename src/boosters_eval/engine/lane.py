@@ -1,4 +1,4 @@
-"""A lane: a process that imports everything its cells use, and forks one process per cell."""
+"""A lane: a process that imports everything its cells use, forks one process per cell, and what that one does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a pool's lanes: which are wanted, when they start, what outdates them, and how they end."""
+"""The program's side of ancestors and lanes: which are wanted, when they start, what outdates them, how they end."""
 
 from __future__ import annotations
 

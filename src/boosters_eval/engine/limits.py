@@ -1,4 +1,4 @@
-"""How many threads a cell gets, and how that is enforced from outside and verified."""
+"""What a cell may use, enforced and verified from outside: its CPUs, threads and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in words, the same in the list of runs and in the history; it loads no model."""
+"""Runs without their models: the form of a journal's lines, and a run in words."""
 
 from __future__ import annotations
 

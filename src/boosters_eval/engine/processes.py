@@ -1,4 +1,4 @@
-"""Process handling that all workers share: how they start, exit with the parent, and leave nothing behind."""
+"""Worker processes: how they start, find what they import, exchange messages, and leave nothing behind."""
 
 from __future__ import annotations
 

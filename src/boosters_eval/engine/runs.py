@@ -1,4 +1,4 @@
-"""The runs of a home: how one is found, and whether it can be trusted."""
+"""The runs of a home: how one is found, trusted, read by its kind, and removed."""
 
 from __future__ import annotations
 

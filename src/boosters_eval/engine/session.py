@@ -1,4 +1,4 @@
-"""The one way to carry out plans: the same settings mean the same in every program that runs cells."""
+"""The one way to run plans, or to show what would run: the settings mean the same in every program with cells."""
 
 from __future__ import annotations
 
