@@ -1,4 +1,4 @@
-"""The shipped families on the real backends: what the tool must find out by itself. Run by `make test-parity`."""
+"""The shipped families on the real backends: what the tool must detect by itself. Run by `make test-parity`."""
 
 from __future__ import annotations
 

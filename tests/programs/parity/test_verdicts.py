@@ -13,7 +13,6 @@ from boosters_eval.programs.parity.method import Convention
 from boosters_eval.programs.parity.verdicts import (
     IncomparableError,
     ParityVerdict,
-    WrongShapeError,
     decide_verdict,
     measure_difference,
 )
@@ -114,7 +113,7 @@ def test_an_absolute_tolerance_does_not_scale_with_the_reference() -> None:
 
 @pytest.mark.parametrize("shape", [(ROWS, 1), (ROWS - 1,), (1, ROWS)])
 def test_another_shape_is_an_error_even_of_the_same_size(shape: tuple[int, ...]) -> None:
-    with pytest.raises(WrongShapeError):
+    with pytest.raises(IncomparableError):
         measure_difference(REFERENCE, np.zeros(shape), "relative_rmse", 1e-9)
 
 
@@ -135,7 +134,7 @@ def test_a_selection_that_is_no_mask_is_an_error(chosen: list[float]) -> None:
 
 
 def test_marks_of_other_rows_than_those_predicted_are_an_error() -> None:
-    with pytest.raises(WrongShapeError, match=r"The data mark 999 rows\. Got a prediction of 1000 instead"):
+    with pytest.raises(IncomparableError, match=r"The data mark 999 rows\. Got a prediction of 1000 instead"):
         judged(off(0.5), marked=np.ones(ROWS - 1, dtype=bool))
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _LEGEND = (
     "Each cell: verdict against the oracle, time, and speed-up over the oracle at the same size and threads. "
-    f"{BindingStatus.TIMEOUT.mark} ran into the guard, {BindingStatus.FAILED.mark} failed, "
+    f"{BindingStatus.TIMEOUT.mark} timed out, {BindingStatus.FAILED.mark} failed, "
     f"{BindingStatus.NOT_RUN.mark} was not run; the reasons are under Findings."
 )
 _MAX_FINDINGS = 1000
@@ -107,11 +107,13 @@ def _answer(report: ParityReport) -> tuple[str, ...]:
             verb = "diverges" if len(apart) == 1 else "diverge"
             names = join_words(dict.fromkeys(apart), most=5)
             said.append(f"{group_digits(len(apart))} {of_all} {verb} from {against}: {names}.")
+    if not said:
+        said.append(f"None {of_all} diverges from its reference.")
     if lost := sum(row.verdict is ParityVerdict.ORACLE_MISSING for row in ran):
         said.append(f"{group_digits(lost)} {of_all} could not be compared: the oracle is missing.")
     if failed := sum(cell.failed for cell in report.cells):
         said.append(f"{count_of(failed, 'cell')} failed.")
-    return tuple(said) or (f"None {of_all} diverges from its reference.",)
+    return tuple(said)
 
 
 def _count_cells(report: ParityReport) -> tuple[Fact, ...]:

@@ -37,9 +37,9 @@ class BindingStatus(Word):
     OK = "ok", "There is a prediction."
     NOT_IMPLEMENTED = "not_implemented", "The backend does not have the method."
     NOT_AVAILABLE = "not_available", "The backend is not installed where this was run."
-    NOT_RUN = "not_run", "There is no outcome."
-    DEFERRED = "deferred", "Put off by the budget of the run."
-    TIMEOUT = "timeout", "Stopped by the guard."
+    NOT_RUN = "not_run", "It was not run."
+    DEFERRED = "deferred", "Put off: this run was limited to fewer cells."
+    TIMEOUT = "timeout", "Stopped at the time limit."
     CRASHED = "crashed", "The process died."
     REFUSED = "refused", "The backend declined."
     FAILED = "failed", "The run failed, or returned no valid prediction."
@@ -81,11 +81,7 @@ class ParityVerdict(Word):
 
 
 class IncomparableError(BoostersEvalError):
-    """A prediction that cannot be compared with its reference at all."""
-
-
-class WrongShapeError(IncomparableError):
-    """A prediction of another shape than its reference: never reshaped."""
+    """A prediction that cannot be compared with its reference at all. One of another shape is never reshaped."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def measure_difference(
 ) -> Difference:
     """Compare element by element. The tolerance is of the root mean square of the reference, unless it is absolute."""
     if prediction.shape != reference.shape:
-        raise WrongShapeError(f"The prediction must have shape {reference.shape}. Got {prediction.shape} instead.")
+        raise IncomparableError(f"The prediction must have shape {reference.shape}. Got {prediction.shape} instead.")
     if metric == "jaccard":
         return _measure_selections(reference, prediction)
     with np.errstate(over="ignore"):  # a gap that is too large for a number is infinite, and off
@@ -124,7 +120,7 @@ def measure_difference(
     allowed = tolerance if metric == "max_abs" else tolerance * scale
     off = (gaps > allowed).reshape(len(gaps), -1).any(axis=1)
     if marked is not None and marked.shape != off.shape:
-        raise WrongShapeError(f"The data mark {len(marked)} rows. Got a prediction of {len(off)} instead.")
+        raise IncomparableError(f"The data mark {len(marked)} rows. Got a prediction of {len(off)} instead.")
     return Difference(
         max_abs=largest,
         relative_rmse=_ratio(rmse, scale),
