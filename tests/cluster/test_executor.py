@@ -142,18 +142,25 @@ def other_bash(folder):
     return folder
 
 
-def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shell, cluster, tmp_path):
-    path = f"{other_bash(tmp_path / 'bin')}:/usr/bin:/bin"
-    with DaskExecutor(address=cluster.address) as dask:
-        odd = cluster.add(PATH=path)
-        plan = plan_of(shell, {"x": f"sleep 0.3; {ANCESTOR}; echo $p"}, seeds=range(12))
-        with pytest.warns(BoostersEvalWarning, match="is not used") as told:
-            run = execute(plan, dask)
-        sentence = str(told[0].message)
-        ours, theirs = shell.Shell.target("bash").build.digest, sentence.rpartition("(")[2].rstrip(").")
-        assert f"the plan has bash bash ({ours}), the node bash ({theirs})" in sentence
-        assert ours != theirs
-        assert odd.pid not in {outcome.value for outcome in run.results}
+def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shell, cluster, tmp_path, monkeypatch):
+    told = []
+
+    def show(message, *_, **__):
+        told.append(str(message))
+        (tmp_path / "told").touch()
+
+    plan = plan_of(shell, {"x": f"until [ -e {tmp_path}/told ]; do sleep 0.05; done; {ANCESTOR}; echo $p"})
+    odd = cluster.add(PATH=f"{other_bash(tmp_path / 'bin')}:/usr/bin:/bin")
+    with DaskExecutor(address=cluster.address) as dask, warnings.catch_warnings():
+        warnings.simplefilter("always", BoostersEvalWarning)
+        monkeypatch.setattr(warnings, "showwarning", show)
+        run = execute(plan, dask)
+    (sentence,) = told
+    ours, theirs = shell.Shell.target("bash").build.digest, sentence.rpartition("(")[2].rstrip(").")
+    assert "is not used" in sentence
+    assert f"the plan has bash bash ({ours}), the node bash ({theirs})" in sentence
+    assert ours != theirs
+    assert odd.pid not in {outcome.value for outcome in run.results}
 
 
 @pytest.mark.deaths

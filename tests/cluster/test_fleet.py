@@ -21,7 +21,7 @@ def target_of(name):
 
 
 def introduction(host="a", cpus=(0, 1, 2, 3)):
-    return Introduction(version="1", python="3", machine=MACHINE, host=host, cpus=cpus)
+    return Introduction(machine=MACHINE, host=host, cpus=cpus)
 
 
 def works(count, **fields):

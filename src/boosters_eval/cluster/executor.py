@@ -100,7 +100,6 @@ class CellRequests:
         return {name: value for name, value in work.inputs.items() if self._kind(work, name, value) == "written"}
 
     def order(self, work: Work) -> str:
-        """The cell as a node is told of it."""
         cell, inputs = work.cell, {}
         for name, value in work.inputs.items():
             kind = self._kind(work, name, value)
@@ -287,7 +286,8 @@ class _Run:
                     yield from self._lost(address)
                 for node in [] if held is None else self._fleet.hold(held):  # take back what has not begun
                     self._link.begin(self._link.recall(node.address, [placed.number for placed in node.cells]))
-                self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
+                unheard = [node for node in self._fleet.nodes.values() if not node.ready and not node.refused]
+                self._meet([node for node in unheard if time.monotonic() - node.asked > _SILENT])
             case Recalled(address, numbers):
                 self._link.give_up(self._fleet.recalled(address, numbers))
             case Left(address, retired):
@@ -307,10 +307,6 @@ class _Run:
         for node in nodes:  # each for itself: one that hangs must not keep the others waiting
             node.asked = time.monotonic()
             self._link.begin(self._link.meet(node.address, self._question))
-
-    def _silent(self, node: KnownNode) -> bool:
-        """Whether it has not answered for long, although it is there."""
-        return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
 
     def _judge(self, address: str, told: Introduction | str | None) -> None:
         node = self._fleet.nodes.get(address)
@@ -425,7 +421,6 @@ class _Run:
             self._meet([node])
 
     def _outcome(self, cell: Cell, reply: CellReply, node: KnownNode) -> Outcome | Failure:
-        """What a node answered, with its machine."""
         found = _checked(cell, reply)
         if found is not None:
             return found.model_copy(update={"machine": self._machine(node)})

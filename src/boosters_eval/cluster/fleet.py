@@ -62,7 +62,6 @@ class KnownNode:
 
     @property
     def usable(self) -> bool:
-        """Whether it runs cells."""
         return self.ready and self.held_since is None
 
     @property
@@ -92,7 +91,6 @@ class Fleet:
         self._numbers = 0
 
     def begin(self, works: Iterable[Work]) -> None:
-        """New cells."""
         self.waiting = deque(works)
         for known in (self._placed, self._deaths, self._on_host, self._alone, self._hosts):
             known.clear()
@@ -107,7 +105,6 @@ class Fleet:
     # Who is there
 
     def joined(self, members: Mapping[str, int]) -> list[KnownNode]:
-        """The nodes that were not known before."""
         new = [KnownNode(address, threads) for address, threads in members.items() if address not in self.nodes]
         self.nodes.update({node.address: node for node in new})
         return new
@@ -143,7 +140,6 @@ class Fleet:
         return [node for node in self.nodes.values() if node.usable]
 
     def in_flight(self) -> int:
-        """How many cells nodes have."""
         return len(self._placed)
 
     # What goes where
@@ -187,7 +183,6 @@ class Fleet:
         return found
 
     def _candidates(self, node: KnownNode) -> Iterator[tuple[int, Work]]:
-        """The cells that may run on a node, with their positions."""
         timed = +self._unplaced
         if sum(timed.values()) == len(self.waiting) and all(
             self._hosts.get(repeat, node.host) != node.host for repeat in timed
@@ -329,7 +324,6 @@ class Fleet:
         return [placed.number for placed in found]
 
     def refuse(self, node: KnownNode, why: str) -> None:
-        """A node is not used."""
         node.ready, node.refused = False, why
         self._release(node.host)
 

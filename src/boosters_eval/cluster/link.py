@@ -180,7 +180,6 @@ class Link:
 
     @property
     def alive(self) -> bool:
-        """Whether the scheduler can be reached."""
         return self._client is not None and self._client.status == "running"
 
     @property
@@ -190,7 +189,6 @@ class Link:
 
     @property
     def address(self) -> str:
-        """The scheduler's."""
         return str(self._client.scheduler.address)
 
     # Between the program and the loop
@@ -202,7 +200,6 @@ class Link:
         self._loop.run_forever()
 
     def _call(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
-        """Do something on the loop and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def begin(self, work: Coroutine[Any, Any, None], number: int | None = None) -> None:
@@ -266,10 +263,7 @@ class Link:
             self._leases.pop(message["worker"], None)
             self.news.put(Left(message["worker"], retired=bool(message.get("expected", False))))
         elif action == "add-worker":
-            await self._look()
-
-    async def _look(self) -> None:
-        self.news.put(Members(await self._client.nthreads()))
+            self.news.put(Members(await self._client.nthreads()))
 
     async def _look_closely(self) -> None:
         """What a scheduler tells of a worker is long: it is asked for now and then, not whenever one joins."""
@@ -279,7 +273,6 @@ class Link:
         self.news.put(Members(threads, held))
 
     def look(self) -> None:
-        """Ask who is there, and who is held back."""
         self.begin(self._look_closely())
 
     async def recall(self, address: str, numbers: Iterable[int]) -> None:
@@ -300,8 +293,10 @@ class Link:
         return answer
 
     async def meet(self, address: str, question: str) -> None:
-        """Ask a worker whether it can be a node."""
-        told = _introduction(await self._answer(address, node.meet, question))
+        answer = await self._answer(address, node.meet, question)
+        told = Introduction.model_validate_json(answer) if isinstance(answer, str) else _told(answer)
+        if isinstance(told, str) and told.startswith("ModuleNotFoundError"):
+            told = f"it lacks a package ({told})"
         if isinstance(told, Introduction) and not told.faults:
             self._lease(address)  # before it has anything to give back
         self.news.put(Met(address, question, told))
@@ -401,7 +396,8 @@ class Link:
                 if compute_digest(content) != item.digest:
                     raise RuntimeError(f"{item.path} has changed on its way")
                 cell, _, *parts = Path(item.path).parts
-                await asyncio.to_thread(_store, resolve_inside(Path(folders[name]), str(Path(*parts))), bytes(content))
+                path = resolve_inside(Path(folders[name]), str(Path(*parts)))
+                await asyncio.to_thread(_store, path, bytes(content))
                 places.add(cell)
         for place in places:
             await self._answer(address, node.ask, "clear", place)
@@ -435,13 +431,6 @@ async def _started_here(workers: int) -> Any:
 def _store(path: Path, content: bytes) -> None:
     if not path.is_file() or path.read_bytes() != content:
         write_atomically(path, content, own=True)
-
-
-def _introduction(answer: Any) -> Introduction | str | None:
-    if isinstance(answer, str):
-        return Introduction.model_validate_json(answer)
-    told = _told(answer)
-    return f"it lacks a package ({told})" if told is not None and told.startswith("ModuleNotFoundError") else told
 
 
 def _told(answer: Any) -> str | None:

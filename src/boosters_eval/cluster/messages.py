@@ -81,8 +81,6 @@ class Question(Model):
 class Introduction(Model):
     """A node's answer."""
 
-    version: str
-    python: str
     machine: dict[str, Any]
     host: str  # equal for all workers on one machine
     cpus: tuple[int, ...]

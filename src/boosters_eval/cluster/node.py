@@ -17,7 +17,7 @@ import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import dask
 from distributed import WorkerPlugin, get_worker
@@ -91,7 +91,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._watch(_IDLE)
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
-        """Leave no process and no file behind."""
         self._gone = True
         self.stop()
         self.leave()
@@ -178,7 +177,11 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         wanted = {lane.lane: lane.identity for lane in question.lanes}
         try:
             for outcome in pool.serve(feed, wanted, question.timeout_s, lambda *_: None):
-                self._done(outcome)
+                with self._lock:
+                    waiting = self._running[outcome.key].pop(0)
+                    if not self._running[outcome.key]:
+                        del self._running[outcome.key]
+                waiting.set_result(outcome)
             error: Exception = RuntimeError("the node was stopped")
         except Exception as caught:  # noqa: BLE001 (whatever it was, the cells must not wait for ever)
             error = caught
@@ -187,13 +190,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             lost, self._running = self._running, {}
         for waiting in itertools.chain(*lost.values()):
             waiting.set_exception(error)
-
-    def _done(self, outcome: Outcome | Failure) -> None:
-        with self._lock:
-            waiting = self._running[outcome.key].pop(0)
-            if not self._running[outcome.key]:
-                del self._running[outcome.key]
-        waiting.set_result(outcome)
 
     def _finish(self) -> None:
         """Let the pool finish what it has."""
@@ -214,7 +210,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._kept.close()
 
     def stop(self) -> None:
-        """Stop the running cells and all processes, at once."""
         with self._turn:
             self._stop()
 
@@ -267,7 +262,9 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
             outcome = await asyncio.shield(waiting)
             written = await asyncio.to_thread(_list_written, folder, order) if folder.exists() else {}
-            return CellReply(kind=_kind(outcome), text=outcome.model_dump_json(), written=written)
+            kind: Any = "failure" if isinstance(outcome, Failure) else "result"
+            kind = "unloaded" if isinstance(outcome, ImportFailure) else kind
+            return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
             return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
         finally:
@@ -287,7 +284,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         return waiting
 
     def _locate(self, order: Order, folder: Path) -> dict[str, str]:
-        """Where the cell finds each of its inputs here."""
         found = {}
         for name, given in order.inputs.items():
             place: Path | str | None = given.text
@@ -311,12 +307,6 @@ def _of_dask() -> tuple[str, ...]:
     return tuple(name for name, value in found.items() if os.environ.get(name) == str(value))
 
 
-def _kind(outcome: Outcome | Failure) -> Literal["result", "failure", "unloaded"]:
-    if isinstance(outcome, ImportFailure):
-        return "unloaded"
-    return "failure" if isinstance(outcome, Failure) else "result"
-
-
 def _list_written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
     """What a cell wrote, by the name of the input; a folder in which there is nothing goes away."""
     found = {}
@@ -331,7 +321,7 @@ def _list_written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
 
 def introduce(question: str) -> Introduction:
     """Who this node is, and why it cannot run the plan, if it cannot."""
-    version, python = str(json.loads(question).get("version")), platform.python_version()
+    version = str(json.loads(question).get("version"))
     machine: dict[str, Any] = {}
     host, cpus = "", list[int]()
     if version != __version__:  # whose questions may be others
@@ -345,9 +335,7 @@ def introduce(question: str) -> Introduction:
             host, cpus = identify_host(), list_cpus()
         except Exception as error:  # noqa: BLE001 (told to the program as text)
             faults = [f"it cannot say what it has: {type(error).__name__}: {error}"]
-    return Introduction(
-        version=__version__, python=python, machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults)
-    )
+    return Introduction(machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults))
 
 
 def _check_file(path: str, digest: str) -> str:

@@ -325,7 +325,6 @@ class News:
 
 
 def main(setup: dict[str, Any]) -> None:
-    """Send until the run has ended."""
     with contextlib.suppress(OSError):
         os.nice(10)  # cells come first
     os.set_inheritable(setup["replies"], False)

@@ -120,7 +120,6 @@ def _interval(
 
 
 def observe(cell: Explanation, value: float) -> Observation:
-    """A number that one cell tells, with its split."""
     return Observation(value, cell.split_digest, cell.n_train, cell.n_valid, **split_fields(cell.split))
 
 
@@ -325,7 +324,6 @@ class _Rows:
 
 
 def _order(sizes: FloatArray) -> NDArray[np.int64]:
-    """The places of the largest first."""
     return np.argsort(-sizes, kind="stable")
 
 

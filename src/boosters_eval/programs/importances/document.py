@@ -117,7 +117,6 @@ class ImportancesDocument(ReportDocument):
 def build_document(
     explanations: Explanations, top: int = DEFAULT_TOP, *, now: datetime | None = None
 ) -> ImportancesDocument:
-    """Everything that is told of a run."""
     findings = read_findings(explanations, top)
     results = explanations.collection
     environment = Environment.collect(results, now=now)
@@ -274,7 +273,6 @@ def _draw_bees(one: BenchmarkFindings, top: int) -> list[Figure]:
 
 
 def _swarm(one: BenchmarkFindings, top: int) -> Card:
-    """The pictures of the attributions, and what their points are."""
     points = (
         f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its color is the"
         " rank of the feature's value among them; missing values and categories are gray."
@@ -364,7 +362,6 @@ def _features(findings: BenchmarkFindings, row: DisputedRow) -> list[str]:
 
 
 def _define(findings: BenchmarkFindings, by: str) -> Iterator[str]:
-    """What is shown, where that is not plain."""
     what = "one attribution to the raw score" if by == "attributions" else "one prediction"
     what = "the probability" if by == "predictions" and findings.classes else what
     if noun := findings.output_noun if findings.outputs else "":
@@ -392,7 +389,6 @@ def _values(findings: BenchmarkFindings, row: DisputedRow) -> str:
 
 
 def _value_of(findings: BenchmarkFindings, row: DisputedRow, name: str) -> str:
-    """The value of a column, or those of the columns of a group."""
     if name not in findings.groups:
         return _value(row.values[name])
     return ", ".join(f"{column} {_value(row.values[column])}" for column in findings.groups[name])

@@ -75,6 +75,7 @@ def _read_benchmark(explanations: Explanations, name: str, cells: Cells, top: in
         rows.of_library(library)
     agreement = [rows.complete(one) for kind in KINDS for one in compare_rankings(kind, sound[kind], cells, top)]
     x = explanations.array(first.x)
+    columns = {unit.name: tuple(first.feature_names[column] for column in unit.columns) for unit in first.units}
     return BenchmarkFindings(
         benchmark=name,
         dataset=first.dataset_name,
@@ -82,7 +83,7 @@ def _read_benchmark(explanations: Explanations, name: str, cells: Cells, top: in
         seeds=tuple(sorted({cell.seed for cell in every})),
         n_rows=first.n_rows,
         n_features=len(first.units),
-        groups=_groups(first),
+        groups={name: members for name, members in columns.items() if members != (name,)},
         classes=first.task.is_classification,
         outputs=_outputs(explanations, first),
         metric=first.primary_metric,
@@ -206,11 +207,6 @@ def _outputs(explanations: Explanations, cell: Explanation) -> tuple[str, ...]:
         return ()
     noun, first = ("class", 0) if cell.task.is_classification else ("output", 1)
     return tuple(f"{noun} {place + first}" for place in range(predictions.shape[1]))
-
-
-def _groups(cell: Explanation) -> dict[str, tuple[str, ...]]:
-    columns = {unit.name: tuple(cell.feature_names[column] for column in unit.columns) for unit in cell.units}
-    return {name: members for name, members in columns.items() if members != (name,)}
 
 
 def _not_offered(cells: Cells) -> dict[str, dict[str, str]]:

@@ -41,12 +41,10 @@ class ExplanationInputs(FitInputs):
     arrays: Path = Path()
 
     def __call__(self, cell: Cell, scratch: Path) -> dict[str, str]:
-        """The inputs of a fit, and the folder."""
         return {**super().__call__(cell, scratch), "artifacts": str(self.arrays)}
 
 
 def prepare_importances(request: ImportancesRequest) -> PreparedRun:
-    """The plan of the same comparison, whose models are asked what they rely on."""
     check_names(request)
     prepared = prepare(make_comparison(**collect_arguments(request)), request.seeds, request)
     return plan_explanations(

@@ -102,7 +102,6 @@ class Explanation(BenchmarkResult):
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Of all arrays that belong to it."""
         measured = (found.array for found in self.kinds.values())
         every = (self.rows, self.x, self.y, self.predictions, self.raw, self.category_names, *measured)
         return tuple(digest for digest in every if digest is not None)
@@ -163,7 +162,6 @@ class PairAgreement(Model):
 
     @property
     def own(self) -> bool:
-        """Whether it is of a library with itself."""
         return self.a == self.b
 
 
@@ -177,7 +175,6 @@ class CorrelatedColumns(Model):
 
     @property
     def text(self) -> str:
-        """In one sentence."""
         return f"{self.a} is {abs(self.value):.3f} correlated with {self.b}: ranks among them mean little."
 
 
@@ -238,7 +235,6 @@ class BenchmarkFindings(Model):
         return f"{len(self.outputs)} {'classes' if self.classes else 'outputs'}"
 
     def failed(self, library: str) -> tuple[CheckFinding, ...]:
-        """The checks that a library fails."""
         return tuple(check for check in self.checks if check.library == library and check.verdict == "fails")
 
     def broken(self, kind: str) -> list[str]:
@@ -255,7 +251,6 @@ class BenchmarkFindings(Model):
         return [pair for pair in self.agreement if pair.kind == kind and not pair.own]
 
     def own(self, kind: str, library: str) -> PairAgreement | None:
-        """The agreement of a library with itself."""
         return next((pair for pair in self.agreement if pair.own and (pair.kind, pair.a) == (kind, library)), None)
 
     def marked(self, library: str) -> str:

@@ -168,7 +168,6 @@ def explain(request: ImportancesRequest) -> Findings:
 
 
 def run_explained(prepared: PreparedRun) -> Explanations:
-    """Carry out a prepared run."""
     with open_session(prepared.settings, prepared.plan) as session:
         run = run_once(session, prepared, kind=IMPORTANCES)
     return read_explanations(run, RunFolder(find_home(prepared.settings.home) / "runs" / run.plan.run_id).arrays)
@@ -189,11 +188,9 @@ class ImportancesFindings(ReportedFindings):
         return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
     def document(self) -> Document:
-        """With as many features as the request wants."""
         return self.explanations.document(self.request.top)
 
     def to_model(self) -> ImportancesDocument:
-        """The same as data."""
         return self.explanations.to_model(self.request.top)
 
     def show(self, screen: Screen) -> None:
@@ -229,7 +226,6 @@ def is_explained(reference: str, where: Path | None = None) -> bool:
 
 
 def read_explanations(run: Run, arrays: Path, *, unfinished: int | None = None) -> Explanations:
-    """The explanations of a run whose arrays are in this folder."""
     plan = run.plan
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
         kind = run.facts.kind
@@ -265,6 +261,5 @@ class ImportancesKind(BenchmarkKind):
                 yield cells[0].units[place].name, float(means[place])
 
     def files(self) -> dict[str, str]:
-        """The report, and all findings."""
         report = self.findings.to_model()
         return {"report.html": report.to_html(), "results.json": report.to_json()}

@@ -40,7 +40,6 @@ def explain_marks(findings: BenchmarkFindings) -> tuple[str, ...]:
 
 
 def explain_absences(findings: BenchmarkFindings, kind: str) -> tuple[str, ...]:
-    """Why libraries have no importances of a kind."""
     return tuple(
         f"{library} has no {LABELS[kind]} importance: {reasons[kind].rstrip('.')}."
         for library, reasons in findings.not_offered.items()
@@ -63,7 +62,6 @@ def _tell_left_out(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
 
 
 def _tell_incomparable(findings: BenchmarkFindings) -> str:
-    """Why there are no two libraries to compare."""
     if not findings.importances:
         return " ".join(
             ["no importance was measured.", *(t for kind in _PREFERRED for t in explain_absences(findings, kind))]
@@ -149,7 +147,6 @@ def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading:
 
 
 def _advice(pairs: Sequence[PairAgreement]) -> str:
-    """What would help where pairs are undecided."""
     open_ = [pair for pair in pairs if pair.reading == "cannot be told"]
     if not open_:
         return ""
@@ -178,7 +175,6 @@ _RANKS = "In parentheses: the mean rank over the seeds, the only thing that is c
 
 
 def build_tables(findings: BenchmarkFindings, top: int) -> tuple[ReportTable, ...]:
-    """All tables of a benchmark that are not empty."""
     found = [_checks(findings)]
     found += [_importances(findings, kind, top) for kind in KINDS if any(i.kind == kind for i in findings.importances)]
     kinds = [kind for kind in KINDS if any(pair.kind == kind for pair in findings.agreement)]

@@ -111,7 +111,6 @@ def permutation_importance(
 
 
 def shuffle(split_digest: str, column: int, repeat: int, n_rows: int) -> NDArray[np.int64]:
-    """The order in which a column's values are given to the rows."""
     return Stream(_SHUFFLES, _number(split_digest), column, repeat).order(n_rows)
 
 
@@ -168,7 +167,6 @@ class Importances(Fit):
 
     @classmethod
     def imports(cls, target: Target) -> tuple[str, ...]:
-        """This module besides."""
         return ("boosters_eval.programs.importances.workload", *super().imports(target))
 
     @classmethod
@@ -219,7 +217,6 @@ class _Subject:
         self.units = list_units(name_columns(fitted.table), spec.groups)
 
     def facts(self) -> dict[str, Any]:
-        """The rows, and what is known of the columns."""
         fitted, n_valid = self.fitted, len(self.fitted.data.x_valid)
         share = f"measured on {len(self.rows)} of the {n_valid} validation rows, the same for every library"
         return {
@@ -244,24 +241,20 @@ class _Subject:
         return self.saved(np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)) if names else None
 
     def explain(self) -> dict[str, Any]:
-        """Every kind that was asked for, and the checks that need the model."""
         fields: dict[str, Any] = {}
         kinds: dict[Kind, MeasuredKind] = {}
         for kind in self.spec.kinds:
+            self.phase({"permutation": kind, "shap": "attributions"}.get(kind, "importances"))
             if kind == "permutation":
-                self.phase("permutation")
                 kinds[kind] = self.permutation(fields)
             elif kind == "shap":
-                self.phase("attributions")
                 kinds[kind] = self.attributions(fields)
             else:
-                self.phase("importances")
                 kinds[kind] = self.own(kind)
         self.phase("probe")
         return {**fields, "kinds": kinds, **self.probe()}
 
     def permutation(self, fields: dict[str, Any]) -> MeasuredKind:
-        """Permutation importance, with weights and queries."""
         spec, table = self.spec, self.fitted.table
         rows = {name: take_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
         score = make_score(spec.primary_metric, spec.task, spec.quantiles, np.asarray(table.y[self.rows]), **rows)
@@ -284,7 +277,6 @@ class _Subject:
         return MeasuredKind(array=self.saved(found))
 
     def own(self, kind: Literal["gain", "split"]) -> MeasuredKind:
-        """What the library counts itself."""
         try:
             found = self.timed(kind, lambda: compute_importances(*self.asked, self.x.shape[1], kind))
         except UnsupportedError as error:
@@ -320,7 +312,6 @@ class _Subject:
             return {"no_probe": f"{type(error).__name__}: {get_message(error)}"}
 
     def timed(self, part: str, call: Callable[[], Any]) -> Any:
-        """The answer of a library, under the clock."""
         began = time.perf_counter()
         try:
             return call()
@@ -328,12 +319,10 @@ class _Subject:
             self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
 
     def saved(self, array: NDArray[Any]) -> str:
-        """The digest of an array that is stored."""
         return save_array(self.folder, array)
 
 
 def compare_sums(sums: NDArray[np.float64], expected: NDArray[np.float64]) -> Additivity:
-    """How far sums are from what they must be."""
     error, scale = np.abs(sums - expected).max(initial=0.0), np.abs(expected).max(initial=0.0)
     return Additivity(error=float(error), scale=float(scale), n_rows=len(expected))
 
