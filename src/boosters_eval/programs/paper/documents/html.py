@@ -6,19 +6,7 @@ import re
 from typing import Any
 
 from boosters_eval.core.errors import MissingLibraryError
-from boosters_eval.programs.paper.documents.grid import (
-    MAX_CELLS,
-    MAX_COLUMNS,
-    MAX_ROWS,
-    Budget,
-    Fault,
-    RawBlock,
-    RawCell,
-    RawHeading,
-    RawParagraph,
-    RawTable,
-    make_table,
-)
+from boosters_eval.programs.paper.documents import grid
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT
 
 MAX_ELEMENTS = 300_000
@@ -31,7 +19,7 @@ _STRONG_CLASS = re.compile(r"\bltx_font_bold\b|\bbold\b|font-weight:\s*(?:bold|[
 _SILENT = frozenset({"script", "style", "head", "template", "noscript", "svg", "annotation", "annotation-xml"})
 
 
-def read_html(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
+def read_html(text: str, budget: grid.Budget, line: int = 1) -> list[grid.RawBlock]:
     """The headings, paragraphs and tables, in their order. `line` is that of the text in the whole document.
 
     Only what stands near a table is read, and the first heading.
@@ -43,7 +31,7 @@ def read_html(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
     tables = [i for i, element in enumerate(elements) if element.tag == "table"]
     near = {j for i in tables for j in range(i - NEAR, i + 3)}
     near |= {i for i, each in enumerate(elements[:1000]) if each.tag == "h1"}
-    found: list[RawBlock] = []
+    found: list[grid.RawBlock] = []
     for i in sorted(near & set(range(len(elements)))):
         element = elements[i]
         here = line - 1 + (element.sourceline or 1)
@@ -53,18 +41,18 @@ def read_html(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
             continue
         text, _ = _read_text(element, budget)
         level = _HEADINGS.get(element.tag)
-        found.append(RawHeading(text, level, here) if level else RawParagraph(text, here))
+        found.append(grid.RawHeading(text, level, here) if level else grid.RawParagraph(text, here))
     return found
 
 
-def _find_blocks(root: Any, budget: Budget, line: int) -> list[Any]:
+def _find_blocks(root: Any, budget: grid.Budget, line: int) -> list[Any]:
     """The blocks of a page: headings, tables, and what holds text of its own outside of them."""
     found: list[Any] = []
     inside: set[Any] = set()
     for count, element in enumerate(root.iter("table", *_HEADINGS, *_TEXTS)):
         if count > MAX_ELEMENTS:
             what = f"more than {MAX_ELEMENTS} elements: the rest of the document is not read"
-            budget.faults.append(Fault(line, what))
+            budget.faults.append(grid.Fault(line, what))
             break
         if element.tag == "table":
             if element not in inside:
@@ -103,13 +91,13 @@ def _is_paragraph(element: Any) -> bool:
     return bool((element.text or "").strip()) and not any(child.tag in _TEXTS for child in element)
 
 
-def _read_table(element: Any, here: int, line: int, budget: Budget) -> RawTable | None:
+def _read_table(element: Any, here: int, line: int, budget: grid.Budget) -> grid.RawTable | None:
     if "ltx_eq" in str(element.get("class")):  # a formula that a conversion laid out as a table
         return None
     if next(element.iterdescendants("table"), None) is not None:
-        budget.faults.append(Fault(here, "a table that contains tables: only the inner ones are read"))
+        budget.faults.append(grid.Fault(here, "a table that contains tables: only the inner ones are read"))
         return None
-    rows: list[list[RawCell]] = []
+    rows: list[list[grid.RawCell]] = []
     lines: list[int] = []
     headers = count = 0
     faults = []
@@ -118,28 +106,30 @@ def _read_table(element: Any, here: int, line: int, budget: Budget) -> RawTable 
         if not cells:
             continue
         count += len(cells)
-        if len(rows) >= MAX_ROWS or count > MAX_CELLS:
-            faults.append(Fault(here, f"more than {MAX_ROWS} rows or {MAX_CELLS} cells: the rest is not read"))
+        if len(rows) >= grid.MAX_ROWS or count > grid.MAX_CELLS:
+            faults.append(
+                grid.Fault(here, f"more than {grid.MAX_ROWS} rows or {grid.MAX_CELLS} cells: the rest is not read")
+            )
             break
         headers += headers == len(rows) and (row.getparent().tag == "thead" or all(cell.header for cell in cells))
         rows.append(cells)
         lines.append(line - 1 + (row.sourceline or 1))
     caption = next(element.iterdescendants("caption"), None)
     text = _read_text(caption, budget)[0] if caption is not None else ""
-    return make_table(rows, lines, budget, headers=headers or None, caption=text, faults=faults)
+    return grid.make_table(rows, lines, budget, headers=headers or None, caption=text, faults=faults)
 
 
-def _read_cell(element: Any, budget: Budget) -> RawCell:
+def _read_cell(element: Any, budget: grid.Budget) -> grid.RawCell:
     text, strong = _read_text(element, budget)
     columns, rows = (_span(element.get(name)) for name in ("colspan", "rowspan"))
-    return RawCell(text, strong, element.tag == "th", min(columns, MAX_COLUMNS + 1), min(rows, MAX_ROWS))
+    return grid.RawCell(text, strong, element.tag == "th", min(columns, grid.MAX_COLUMNS + 1), min(rows, grid.MAX_ROWS))
 
 
 def _span(given: str | None) -> int:
     return int(given) if given and re.fullmatch(r"[1-9]\d{0,5}", given.strip()) else 1
 
 
-def _read_text(element: Any, budget: Budget) -> tuple[str, bool]:
+def _read_text(element: Any, budget: grid.Budget) -> tuple[str, bool]:
     """The text with scripts marked, formulas as TeX where the page has it, and whether a part is emphasized."""
     from lxml import etree  # noqa: PLC0415 (an extra)
 

@@ -11,18 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import MissingLibraryError
-from boosters_eval.programs.paper.documents.grid import (
-    MAX_COLUMNS,
-    MAX_ROWS,
-    Budget,
-    Fault,
-    RawBlock,
-    RawCell,
-    RawHeading,
-    RawParagraph,
-    RawTable,
-    make_table,
-)
+from boosters_eval.programs.paper.documents import grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +144,7 @@ def _drop_braces(text: str) -> str:
     return "".join(found) + "}" * sum(kinds)
 
 
-def read_latex(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
+def read_latex(text: str, budget: grid.Budget, line: int = 1) -> list[grid.RawBlock]:
     """The headings, paragraphs and tables, in their order. Floats with a caption are numbered as LaTeX numbers them."""
     if find_spec("pylatexenc") is None:
         raise MissingLibraryError("Reading LaTeX tables needs pylatexenc: pip install 'boosters-eval[paper]'.")
@@ -168,7 +157,7 @@ def read_latex_title(text: str) -> str:
 
 
 class _Source:
-    def __init__(self, text: str, budget: Budget, line: int) -> None:
+    def __init__(self, text: str, budget: grid.Budget, line: int) -> None:
         self.text = text
         self.budget = budget
         self.first = line
@@ -184,9 +173,9 @@ class _Source:
     def line(self, position: int) -> int:
         return self.first + bisect.bisect_left(self.newlines, position)
 
-    def blocks(self) -> list[RawBlock]:
-        found: list[RawBlock] = []
-        pending: list[RawTable] = []  # of the float that is open
+    def blocks(self) -> list[grid.RawBlock]:
+        found: list[grid.RawBlock] = []
+        pending: list[grid.RawTable] = []  # of the float that is open
         caption = ""
         is_open = False
         position = last = self.start
@@ -209,39 +198,39 @@ class _Source:
                 end = _find_closing(self.text, match.end() - 1)
                 level = 2 + match["section"].count("sub")
                 title = self.text[match.end() : min(end, match.end() + 300)]
-                found.append(RawHeading(title, level, self.line(match.start())))
+                found.append(grid.RawHeading(title, level, self.line(match.start())))
                 position = end + 1
             last = position
         if not is_open:
             found += self._read_paragraph(last, len(self.text))
         return [*found, *self._add_caption(pending, caption)]
 
-    def _read_paragraph(self, start: int, end: int) -> Iterator[RawBlock]:
+    def _read_paragraph(self, start: int, end: int) -> Iterator[grid.RawBlock]:
         if self.text[start : min(end, start + 200)].strip():
-            yield RawParagraph(self.text[start : min(end, start + MAX_TEXT)].strip(), self.line(start))
+            yield grid.RawParagraph(self.text[start : min(end, start + MAX_TEXT)].strip(), self.line(start))
 
-    def _add_caption(self, tables: list[RawTable], caption: str) -> list[RawTable]:
+    def _add_caption(self, tables: list[grid.RawTable], caption: str) -> list[grid.RawTable]:
         """The tables of a float share its caption and its number."""
         text = " ".join(strip_tex(self._expand(caption[:MAX_TEXT])).split())
         self.count += bool(caption)
         number = str(self.count) if self.numbered and caption else ""
         return [replace(table, caption=table.caption or text, number=number) for table in tables]
 
-    def _read_tabular(self, match: re.Match[str]) -> tuple[list[RawTable], int]:
+    def _read_tabular(self, match: re.Match[str]) -> tuple[list[grid.RawTable], int]:
         name = match["tabular"]
         has_width = name in {"tabular*", "tabularx", "tabulary", "NiceTabular*"}
         start = _skip_arguments(self.text, match.end(), 2 if has_width else 1)
         rows, lines, headers, end = self._read_rows(start)
         if name == "array":  # a formula, not a table
             return [], end
-        table = make_table(rows, lines, self.budget, headers=headers)
+        table = grid.make_table(rows, lines, self.budget, headers=headers)
         caption, self.caption = self.caption, ""
         found = [table] if table else []
         return self._add_caption(found, caption) if caption else found, end
 
-    def _read_rows(self, start: int) -> tuple[list[list[RawCell]], list[int], int | None, int]:
+    def _read_rows(self, start: int) -> tuple[list[list[grid.RawCell]], list[int], int | None, int]:
         r"""Cells are parted by & and rows by \\, where no group or environment is open."""
-        rows: list[list[RawCell]] = [[]]
+        rows: list[list[grid.RawCell]] = [[]]
         lines = [self.line(start)]
         headers: int | None = None
         depth = opened = 0
@@ -267,8 +256,10 @@ class _Source:
             if is_row:
                 rows.append([])
                 lines.append(self.line(cell))
-            if len(rows) > MAX_ROWS or len(rows[-1]) > MAX_COLUMNS:
-                return self._give_up(lines, f"more than {MAX_ROWS} rows or {MAX_COLUMNS} columns: the rest is not read")
+            if len(rows) > grid.MAX_ROWS or len(rows[-1]) > grid.MAX_COLUMNS:
+                return self._give_up(
+                    lines, f"more than {grid.MAX_ROWS} rows or {grid.MAX_COLUMNS} columns: the rest is not read"
+                )
         else:
             return self._give_up(lines, "a table that does not end: nothing behind its beginning is read")
         last = self._read_cell(self.text[cell : token.start()])
@@ -279,11 +270,11 @@ class _Source:
         spanned = _repeat_below([row for row, _ in kept])
         return spanned, [line for _, line in kept], (headers - dropped or None) if headers else None, end
 
-    def _give_up(self, lines: list[int], why: str) -> tuple[list[list[RawCell]], list[int], None, int]:
-        self.budget.faults.append(Fault(lines[0], why))
+    def _give_up(self, lines: list[int], why: str) -> tuple[list[list[grid.RawCell]], list[int], None, int]:
+        self.budget.faults.append(grid.Fault(lines[0], why))
         return [], lines, None, len(self.text)
 
-    def _read_cell(self, source: str) -> RawCell:
+    def _read_cell(self, source: str) -> grid.RawCell:
         text = source[: 2 * MAX_TEXT]
         caption = re.search(r"\\caption\*?(?:\[[^\]]*\])?\s*\{", text)
         if caption:
@@ -303,8 +294,8 @@ class _Source:
             opening = _skip_arguments(text, match.end(), 1)
             closing = _find_closing(text, opening)
             text = (text[opening + 1 : closing] + text[closing + 1 :]).strip()
-        columns, rows = min(max(columns, 1), MAX_COLUMNS + 1), min(max(rows, 1), MAX_ROWS)
-        return RawCell(text, is_strong(text), columns=columns, rows=rows)
+        columns, rows = min(max(columns, 1), grid.MAX_COLUMNS + 1), min(max(rows, 1), grid.MAX_ROWS)
+        return grid.RawCell(text, is_strong(text), columns=columns, rows=rows)
 
     def _expand(self, text: str) -> str:
         """The text with the document's own macros replaced, a few levels deep and never very long."""
@@ -340,9 +331,9 @@ class _Source:
         return "".join([*parts, text[position:]])
 
 
-def _repeat_below(rows: list[list[RawCell]]) -> list[list[RawCell]]:
+def _repeat_below(rows: list[list[grid.RawCell]]) -> list[list[grid.RawCell]]:
     r"""LaTeX leaves the cells below a \multirow empty; they say the same as it."""
-    above: dict[int, tuple[int, RawCell]] = {}  # by column: for how many more rows, and what
+    above: dict[int, tuple[int, grid.RawCell]] = {}  # by column: for how many more rows, and what
     found = []
     for row in rows:
         column = 0

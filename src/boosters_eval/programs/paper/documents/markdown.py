@@ -7,17 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import FileFormatError, MissingLibraryError
-from boosters_eval.programs.paper.documents.grid import (
-    MAX_COLUMNS,
-    Budget,
-    Fault,
-    RawBlock,
-    RawCell,
-    RawHeading,
-    RawParagraph,
-    RawTable,
-    make_table,
-)
+from boosters_eval.programs.paper.documents import grid
 from boosters_eval.programs.paper.documents.html import read_html
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex
 
@@ -38,8 +28,8 @@ _FOREIGN = re.compile(
 )
 
 
-def read_markdown(text: str, budget: Budget) -> list[RawBlock]:
-    pipes = sum(n for line in text.split("\n") if (n := line.count("|")) <= MAX_COLUMNS)
+def read_markdown(text: str, budget: grid.Budget) -> list[grid.RawBlock]:
+    pipes = sum(n for line in text.split("\n") if (n := line.count("|")) <= grid.MAX_COLUMNS)
     if text.count("\n") > MAX_LINES or pipes > MAX_PIPES:
         raise FileFormatError(
             f"The document has more than {MAX_LINES} lines or {MAX_PIPES} table cells. Cut out the tables of results."
@@ -49,10 +39,10 @@ def read_markdown(text: str, budget: Budget) -> list[RawBlock]:
     return sorted([*_read_blocks(text, budget), *foreign], key=lambda block: block.line)
 
 
-def _cut_foreign(text: str, budget: Budget) -> tuple[str, list[RawBlock]]:
+def _cut_foreign(text: str, budget: grid.Budget) -> tuple[str, list[grid.RawBlock]]:
     """The text with its HTML and LaTeX tables replaced by empty lines, and what is in them."""
     kept: list[str] = []
-    found: list[RawBlock] = []
+    found: list[grid.RawBlock] = []
     position = counted = 0
     line = 1
     while match := _FOREIGN.search(text, position):
@@ -84,15 +74,19 @@ def _find_end(text: str, match: re.Match[str]) -> int:
     return len(text)
 
 
-def _drop_wide_lines(text: str, budget: Budget) -> str:
+def _drop_wide_lines(text: str, budget: grid.Budget) -> str:
     """A line of a million pipes is named and left out, before it becomes a million objects."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        pipes = line.count("|") if len(line) > MAX_COLUMNS else 0
-        if pipes > MAX_COLUMNS or (pipes and len(line) > MAX_LINE):
-            wide = pipes > MAX_COLUMNS
-            size = f"{pipes} columns: at most {MAX_COLUMNS}" if wide else f"{len(line)} characters: at most {MAX_LINE}"
-            budget.faults.append(Fault(number + 1, f"a line of {size} are read"))
+        pipes = line.count("|") if len(line) > grid.MAX_COLUMNS else 0
+        if pipes > grid.MAX_COLUMNS or (pipes and len(line) > MAX_LINE):
+            wide = pipes > grid.MAX_COLUMNS
+            size = (
+                f"{pipes} columns: at most {grid.MAX_COLUMNS}"
+                if wide
+                else f"{len(line)} characters: at most {MAX_LINE}"
+            )
+            budget.faults.append(grid.Fault(number + 1, f"a line of {size} are read"))
             lines[number] = ""
     return "\n".join(lines)
 
@@ -111,12 +105,12 @@ def _parser() -> MarkdownIt:
     return parser.disable(["code", "reference", "list", "blockquote"])
 
 
-def _read_blocks(text: str, budget: Budget) -> list[RawBlock]:
+def _read_blocks(text: str, budget: grid.Budget) -> list[grid.RawBlock]:
     """The blocks alone: what is inside paragraphs is looked at only where it could be a caption."""
     parser = _parser()
     from markdown_it.rules_block import StateBlock  # noqa: PLC0415 (an extra)
 
-    found: list[RawBlock] = []
+    found: list[grid.RawBlock] = []
     tokens: list[Token] = []
     state = StateBlock(text, parser, {}, tokens)
     parser.block.tokenize(state, state.line, state.lineMax)
@@ -131,33 +125,33 @@ def _read_blocks(text: str, budget: Budget) -> list[RawBlock]:
             found += [table] if table else []
             i = end
         elif token.type == "heading_open":
-            found.append(RawHeading(tokens[i + 1].content, int(token.tag[1]), line))
+            found.append(grid.RawHeading(tokens[i + 1].content, int(token.tag[1]), line))
         elif token.type == "paragraph_open":
-            found.append(RawParagraph(tokens[i + 1].content[:MAX_TEXT], line))
+            found.append(grid.RawParagraph(tokens[i + 1].content[:MAX_TEXT], line))
         i += 1
     return found
 
 
-def _read_table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | None:
+def _read_table(tokens: list[Token], lines: list[str], budget: grid.Budget) -> grid.RawTable | None:
     from markdown_it.rules_block.table import escapedSplit  # noqa: PLC0415 (an extra)
 
-    rows: list[list[RawCell]] = []
+    rows: list[list[grid.RawCell]] = []
     numbers: list[int] = []
-    faults: list[Fault] = []
+    faults: list[grid.Fault] = []
     for i, token in enumerate(tokens):
         if token.type == "tr_open":
             rows.append([])
             numbers.append((token.map or [0])[0] + 1)
         elif token.type == "inline":
             text, emphasis = read_inline(token.content[:MAX_TEXT])
-            rows[-1].append(RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
+            rows[-1].append(grid.RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
         elif token.type == "tr_close":
             row = lines[numbers[-1] - 1].strip()
             if row.count("|") + 1 - row.startswith("|") - row.endswith("|") > len(rows[0]):
                 cells = escapedSplit(row.removeprefix("|").removesuffix("|"))[len(rows[0]) :]
                 lost = ", ".join(cell.strip() for cell in cells if cell.strip())
-                faults += [Fault(numbers[-1], f"more cells than columns: {lost[:80]}")] if lost else []
-    return make_table(rows, numbers, budget, headers=1, faults=faults)
+                faults += [grid.Fault(numbers[-1], f"more cells than columns: {lost[:80]}")] if lost else []
+    return grid.make_table(rows, numbers, budget, headers=1, faults=faults)
 
 
 def read_inline(content: str) -> tuple[str, bool]:
