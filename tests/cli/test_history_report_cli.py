@@ -18,11 +18,9 @@ def known(monkeypatch, tmp_path):
     series = [*a_history(24, targets=("boosters",))]
     entries = {one.entry.run_id: one.entry for one in series}
     monkeypatch.setattr(query, "read_series", lambda wanted, home=None, per_line=None: iter(series))
-    monkeypatch.setattr(query, "count_run_failures", lambda entry, home=None: {})
     monkeypatch.setattr(query, "find_run", lambda reference, home=None, parameter="": entries[reference])
-    monkeypatch.setattr(
-        query, "read_run_series", lambda entry, home=None: [one for one in series if one.entry.run_id == entry.run_id]
-    )
+    measured = lambda entry: [one for one in series if one.entry.run_id == entry.run_id]  # noqa: E731
+    monkeypatch.setattr(query, "read_run", lambda entry, home=None: (measured(entry), {}))
 
 
 def test_a_difference_names_both_runs_and_how_they_were_compared(known, capsys):
@@ -87,9 +85,9 @@ def test_an_empty_history_is_a_sentence_and_no_success(monkeypatch, tmp_path, ca
 
 def test_runs_without_a_common_benchmark_are_refused(known, monkeypatch, capsys):
     other = [a_series([0.5], entry=an_entry(1), config="other")]
-    found = query.read_run_series
+    found = query.read_run
     monkeypatch.setattr(
-        query, "read_run_series", lambda entry, home=None: other if entry.run_id == "run00001" else found(entry)
+        query, "read_run", lambda entry, home=None: (other, {}) if entry.run_id == "run00001" else found(entry)
     )
     assert run(["history", "diff", "run00000", "run00001"]) == 3
     assert "share no benchmark" in capsys.readouterr().err

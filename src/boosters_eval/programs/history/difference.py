@@ -116,11 +116,9 @@ def diff_runs(request: DiffRunsRequest) -> RunDifference:
 
 def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
     """Compare the second run with the first, each by its id, the beginning of its id, its name, or `last`."""
-    sides = [
-        (entry, query.read_run_series(entry, home), query.count_run_failures(entry, home))
-        for entry in (query.find_run(before, home, "before"), query.find_run(after, home, "after"))
-    ]
-    return compare_entries(sides[0][:2], sides[1][:2], metrics, failed=(sides[0][2], sides[1][2]))
+    entries = query.find_run(before, home, "before"), query.find_run(after, home, "after")
+    (first, lost_first), (second, lost_second) = (query.read_run(entry, home) for entry in entries)
+    return compare_entries((entries[0], first), (entries[1], second), metrics, failed=(lost_first, lost_second))
 
 
 def compare_entries(

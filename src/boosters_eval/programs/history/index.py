@@ -52,11 +52,6 @@ class Stamp(NamedTuple):
     text: str
     journals: str
 
-    @property
-    def mtime_ns(self) -> int:
-        """The time of the folder or file itself."""
-        return int(self.text.partition(" ")[0])
-
 
 def hold(connection: sqlite3.Connection) -> None:
     """Hold on to one state of the index, in which all is judged, until the connection is closed.
@@ -230,7 +225,8 @@ def update(connection: sqlite3.Connection, home: Path, *, at_most: int | None = 
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
     places = connection.execute("SELECT origin, name, stamp, journals FROM places")
     known = {(origin, name): Stamp(*stamp) for origin, name, *stamp in places}
-    changed = sorted(_scan(home, known), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
+    # The oldest first, as lines grow: a stamp begins with the time of the folder or file.
+    changed = sorted(_scan(home, known), key=lambda found: int(found[1].text.partition(" ")[0]))
     stale = [place for place, _ in changed]
     if known:
         with store.transaction(connection):

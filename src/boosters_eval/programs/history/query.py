@@ -236,28 +236,17 @@ def _latest(
         f" JOIN texts p ON p.id = s.repeats WHERE {condition} ORDER BY s.line, s.at DESC",
         values,
     )
-    totals: dict[tuple[int, int, str], int] = {}
-    firsts: dict[tuple[int, int, str], int] = {}
-    found: dict[int, dict[int, int]] = {}
+    parts: dict[tuple[int, int, str], list[int]] = {}
     for run, line, names, repeats in rows:
         if run in numbers:
-            part = line, names, repeats.partition(",")[0]  # the digest of its data
-            totals[part] = totals.get(part, 0) + 1
-            if totals[part] <= per_line:
-                found.setdefault(run, {})[line] = 0
-                firsts[part] = run
-    for part, run in firsts.items():
-        found[run][part[0]] = max(0, totals[part] - per_line)
+            data = repeats.partition(",")[0]  # its digest
+            parts.setdefault((line, names, data), []).append(run)
+    found: dict[int, dict[int, int]] = {}
+    for (line, *_), runs in parts.items():
+        for run in runs[:per_line]:
+            found.setdefault(run, {})[line] = 0
+        found[runs[:per_line][-1]][line] = max(0, len(runs) - per_line)
     return found
-
-
-def read_run_series(entry: RunEntry, home: Path | None = None) -> list[MetricSeries]:
-    """What one run measured, in the order of its plan."""
-
-    def ask(connection: sqlite3.Connection) -> list[MetricSeries]:
-        return [one for _, one in _measured(connection, _number(connection, entry), entry, EVERYTHING)]
-
-    return ask_index(ask, home)
 
 
 def list_failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, str, str, int]]:
@@ -273,12 +262,14 @@ def list_failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) 
     return ask_index(ask, home)
 
 
-def count_run_failures(entry: RunEntry, home: Path | None = None) -> dict[tuple[str, str], int]:
-    """The cells of one run by benchmark and competitor, where every one failed."""
+def read_run(entry: RunEntry, home: Path | None = None) -> tuple[list[MetricSeries], dict[tuple[str, str], int]]:
+    """What one run measured, in the order of its plan, and the cells by benchmark and competitor where all failed."""
 
-    def ask(connection: sqlite3.Connection) -> dict[tuple[str, str], int]:
-        lost = _select_parts(connection, EVERYTHING, f"{_LOST} AND p.run = ?", _number(connection, entry))
-        return {(config, target): failed for _, config, _, target, _, failed in lost}
+    def ask(connection: sqlite3.Connection) -> tuple[list[MetricSeries], dict[tuple[str, str], int]]:
+        number = _get_number(connection, entry)
+        lost = _select_parts(connection, EVERYTHING, f"{_LOST} AND p.run = ?", number)
+        failed = {(config, target): cells for _, config, _, target, _, cells in lost}
+        return [one for _, one in _measured(connection, number, entry, EVERYTHING)], failed
 
     return ask_index(ask, home)
 
@@ -287,9 +278,9 @@ def read_changes(entry: RunEntry, home: Path | None = None, *, look: bool = True
     """What one run measured against the run before, every metric; without `look`, as far as the index knows by now."""
 
     def ask(connection: sqlite3.Connection) -> list[Change]:
-        if _complete(connection, [_number(connection, entry)], None):
+        if _complete(connection, [_get_number(connection, entry)], None):
             hold(connection)
-        return _changes(connection, _number(connection, entry), entry, EVERYTHING)
+        return _changes(connection, _get_number(connection, entry), entry, EVERYTHING)
 
     return ask_index(ask, home, look=look)
 
@@ -472,7 +463,7 @@ def _find_number(connection: sqlite3.Connection, entry: RunEntry) -> int | None:
     return None if found is None else int(found[0])
 
 
-def _number(connection: sqlite3.Connection, entry: RunEntry) -> int:
+def _get_number(connection: sqlite3.Connection, entry: RunEntry) -> int:
     found = _find_number(connection, entry)
     if found is None:
         raise ConfigError(f"Run {entry.run_id} is no longer in the history.")
