@@ -39,7 +39,7 @@ def test_runs_are_listed_with_what_changed(tmp_path, runs):
 def test_a_listing_and_a_run_are_documents_too(tmp_path, runs):
     listing, run = list_history(limit=1, home=tmp_path), show_history("last", home=tmp_path)
     assert "| against the run before" in listing.to_markdown()
-    assert "these are the latest 1 of 2 runs; 'limit' shows more." in listing.to_markdown()
+    assert "These are the latest 1 of 2 runs; 'limit' shows more." in listing.to_markdown()
     assert '<span class="verdict worse">worse</span>' in run.to_html()
     assert f"# Run {runs[1].run_id}\n" in run.to_markdown()
     assert json.loads(listing.to_json())[0]["run_id"] == json.loads(run.to_json())["run_id"] == runs[1].run_id

@@ -71,9 +71,13 @@ _VERSION = 14  # characters of a version
 def lay_out_listing(found: HistoryListing) -> Document:
     headings = ("run", "started", "suite", "commit", "versions", "machine", "cells", "against the run before")
     table = PlainTable("Runs", headings, tuple(map(_summarize_run, found.runs)))
-    notes = (Notes((found.remark,)),) if found.remark else ()
     runs = Section("runs", "Runs", (table,) if found.runs else (), search="Filter runs")
-    return Document("History", sections=(runs, Section("notes", "Notes", notes)))
+    return Document("History", sections=(runs, _note(found.remark)))
+
+
+def _note(remark: str) -> Section:
+    """What a terminal says behind "Note:"."""
+    return Section("notes", "Notes", (Notes((remark[0].upper() + remark[1:],)),) if remark else ())
 
 
 def lay_out_run(run: HistoryRun) -> Document:
@@ -93,14 +97,15 @@ def lay_out_run(run: HistoryRun) -> Document:
         "extends": entry.extends,
         "imported" if entry.origin == "import" else "folder": entry.source,
     }
+    known = tuple((name, value) for name, value in facts.items() if value)
     headings = ("benchmark", "competitor", "metric", "mean", "n", "before", "verdict")
     numbers = PlainTable("Numbers", headings, tuple(map(_tell_change, run.changes)), keys=2)
     return Document(
         f"Run {entry.reference}",
         sections=(
-            Section("run", "Run", (PlainTable("Run", ("", ""), tuple((k, v) for k, v in facts.items() if v)),)),
+            Section("run", "Run", (PlainTable("Run", ("Property", "Value"), known),)),
             Section("numbers", "Numbers", (numbers,) if run.changes else ()),
-            Section("notes", "Notes", (Notes((run.remark,)),) if run.remark else ()),
+            _note(run.remark),
         ),
     )
 
