@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from boosters_eval.programs.baseline.check import check, make_rules
-from boosters_eval.programs.baseline.findings import CheckFindings
+from boosters_eval.programs.baseline.document import CheckFindings
 from boosters_eval.programs.baseline.request import CheckRequest, DiffRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 

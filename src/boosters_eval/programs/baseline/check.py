@@ -13,7 +13,8 @@ from boosters_eval.core.request import Repeat
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckFindings, CheckRules, Finding, Status
+from boosters_eval.programs.baseline.document import CheckFindings
+from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckRules, Finding, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY, MetricStats
 from boosters_eval.programs.baseline.snapshot import Snapshot, take_baseline
 from boosters_eval.reports.numbers import p_value

@@ -15,7 +15,7 @@ from boosters_eval.core.terms import given, named, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.baseline.check import check, check_rules, make_rules
-from boosters_eval.programs.baseline.findings import CheckFindings
+from boosters_eval.programs.baseline.document import CheckFindings, describe_size
 from boosters_eval.programs.baseline.model import load_baseline, save_baseline
 from boosters_eval.programs.baseline.request import CheckRequest, Selection
 from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline, take_baseline
@@ -233,8 +233,6 @@ class RecordFindings(ReportedFindings):
             screen.note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
 
     def _answer(self) -> str:
-        from boosters_eval.programs.baseline.document import describe_size  # noqa: PLC0415 (loads what renders)
-
         return f"{'Would record' if self.dry else 'Recorded'}: {self.path} ({describe_size(self.baseline)})"
 
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree as ET
 
+from boosters_eval.core.files import write_atomically
 from boosters_eval.core.terms import given, named
 from boosters_eval.core.text import clean, count_of, lower_initial
 from boosters_eval.metrics import label
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
 from boosters_eval.reports.document import Document, Fact, Listing, Mark, Notes, PlainTable, Section
-from boosters_eval.reports.markdown import annotate, annotation
+from boosters_eval.reports.findings import ReportedFindings
+from boosters_eval.reports.markdown import annotate, annotation, render_markdown
 from boosters_eval.reports.numbers import estimate, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.baseline.findings import Check, Finding
     from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.request import Checking, DiffRequest
+    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.document import Cell
+    from boosters_eval.reports.findings import Reported
 
 _HEADINGS = ("Config", "Library", "Metric", "Baseline", "Now", "Change", "Tolerance", "Verdict")
 _CALM = (Status.SAME, Status.WITHIN)
@@ -30,6 +37,7 @@ _MARKS = {**dict.fromkeys((*_CALM, Status.IMPROVED), "✅"), Status.DRIFT: "⚠"
 _KINDS = {"✅": "better", "⚠": "warn", "❌": "worse"}
 _FEW_DIGITS, _MANY_DIGITS = 4, 9
 _FEW_CELLS = 3
+_SHOWN = 40  # pairs up to which all are listed, even if nothing changed
 
 
 def lay_out_check(check: Check, *, everything: bool = True) -> Document:
@@ -374,3 +382,80 @@ def describe_size(baseline: Baseline) -> str:
     """How much a baseline holds."""
     pairs, seeds = len(baseline.results), len(baseline.config.seeds)
     return f"{count_of(pairs, 'pair')} of config and library, {count_of(seeds, 'seed')}"
+
+
+@dataclass(frozen=True)
+class CheckFindings(ReportedFindings):
+    """A check, as its request wants it shown, with the results that were checked."""
+
+    check: Check
+    request: Checking | DiffRequest
+    results: ResultCollection | None = None  # None: two baselines were compared
+
+    @property
+    def exit_code(self) -> int:
+        return self.check.exit_code
+
+    def document(self) -> Document:
+        """The verdict, then the report on the run."""
+        from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415 (loads scipy)
+
+        verdict = self.check.document()
+        return verdict if self.results is None else _join(verdict, build_document(self.results, "comparison"))
+
+    def show(self, screen: Screen) -> None:
+        """The verdict and the tables; outside a terminal the verdict in the RFC's form, and tables in Markdown."""
+        if screen.quiet or not screen.is_terminal:
+            screen.say(str(self.check))
+        if screen.quiet:
+            return
+        document = self._lay_out_text(everything=screen.verbose or len(self.check.findings) <= _SHOWN)
+        if screen.is_terminal:
+            from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+            run = self.results.run_id if self.results else None
+            more = f"-v, or boosters-eval report --run {run} --dry-run" if run else "-v"
+            print_document(document, screen.console(), every_note=screen.verbose, how=more)
+            return
+        tables = tuple(
+            part for part in document.sections if part.blocks and part.anchor in ("pairs", "results", "notes")
+        )
+        if tables:
+            screen.write(f"\n{render_markdown(replace(document, title='', answer=(), sections=tables))}")
+
+    def render(self, form: str) -> str:
+        """The results as data, or both as a report."""
+        if form == "html" or self.results is None:
+            return super().render(form)
+        if form == "markdown":
+            return render_markdown(self._lay_out_text())
+        return self.results.to_json() if form == "json" else self.results.to_csv()
+
+    def conclude(self, screen: Screen) -> None:
+        """Where things are, and what CI systems read."""
+        request, dry = self.request, getattr(self.request, "dry_run", False)
+        if getattr(request, "output", None) is not None and not dry:
+            self.show(screen)  # the results are in a file, and are shown all the same
+        if self.results is not None and self.results.run_id and not screen.quiet:
+            from boosters_eval.programs.benchmark.compare import describe_run  # noqa: PLC0415 (loads what runs)
+
+            screen.note(describe_run(self.results))
+        if request.junit is not None and not dry:
+            write_atomically(request.junit, render_junit(self.check))
+        if request.verdict is not None and not dry:
+            write_atomically(request.verdict, self.check.to_json())
+        screen.annotate(annotate_check(self.check), "" if dry else self.check.to_markdown())
+
+    def _lay_out_text(self, *, everything: bool = True) -> Document:
+        verdict = lay_out_check(self.check, everything=everything)
+        if self.results is None:
+            return verdict
+        from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads scipy)
+
+        return _join(verdict, build_tables(self.results))
+
+
+def _join(verdict: Document, results: Reported) -> Document:
+    """A document that begins with the verdict, and goes on with the results."""
+    document = results.document()
+    return replace(verdict, leaderboard=document.leaderboard, sections=(*verdict.sections, *document.sections))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Lt
 from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
-from boosters_eval.core.files import FORMAT, Format, write_atomically
+from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.programs.baseline.request import DEFAULT_TOLERANCE
 from boosters_eval.reports.findings import ReportedFindings
@@ -19,12 +19,8 @@ from boosters_eval.reports.findings import ReportedFindings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.baseline.model import MetricStats
-    from boosters_eval.programs.baseline.request import Checking, DiffRequest
-    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.document import Document
-    from boosters_eval.reports.findings import Reported
 
 
 UNNAMED = "the baseline"  # that has no file
@@ -283,91 +279,3 @@ class CheckDocument(Model):
             notes=check.notes,
             pairs=tuple(CheckedPair.of(finding) for finding in check.findings),
         )
-
-
-_SHOWN = 40  # pairs up to which all are listed, even if nothing changed
-
-
-@dataclass(frozen=True)
-class CheckFindings(ReportedFindings):
-    """A check, as its request wants it shown, with the results that were checked."""
-
-    check: Check
-    request: Checking | DiffRequest
-    results: ResultCollection | None = None  # None: two baselines were compared
-
-    @property
-    def exit_code(self) -> int:
-        return self.check.exit_code
-
-    def document(self) -> Document:
-        """The verdict, then the report on the run."""
-        from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415 (loads scipy)
-
-        verdict = self.check.document()
-        return verdict if self.results is None else _join(verdict, build_document(self.results, "comparison"))
-
-    def show(self, screen: Screen) -> None:
-        """The verdict and the tables; outside a terminal the verdict in the RFC's form, and tables in Markdown."""
-        if screen.quiet or not screen.is_terminal:
-            screen.say(str(self.check))
-        if screen.quiet:
-            return
-        document = self._lay_out_text(everything=screen.verbose or len(self.check.findings) <= _SHOWN)
-        if screen.is_terminal:
-            from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
-
-            run = self.results.run_id if self.results else None
-            more = f"-v, or boosters-eval report --run {run} --dry-run" if run else "-v"
-            print_document(document, screen.console(), every_note=screen.verbose, how=more)
-            return
-        from boosters_eval.reports.markdown import render_markdown  # noqa: PLC0415
-
-        tables = tuple(
-            part for part in document.sections if part.blocks and part.anchor in ("pairs", "results", "notes")
-        )
-        if tables:
-            screen.write(f"\n{render_markdown(replace(document, title='', answer=(), sections=tables))}")
-
-    def render(self, form: str) -> str:
-        """The results as data, or both as a report."""
-        from boosters_eval.reports.markdown import render_markdown  # noqa: PLC0415
-
-        if form == "html" or self.results is None:
-            return super().render(form)
-        if form == "markdown":
-            return render_markdown(self._lay_out_text())
-        return self.results.to_json() if form == "json" else self.results.to_csv()
-
-    def conclude(self, screen: Screen) -> None:
-        """Where things are, and what CI systems read."""
-        from boosters_eval.programs.baseline.document import annotate_check, render_junit  # noqa: PLC0415 (it reads this)
-
-        request, dry = self.request, getattr(self.request, "dry_run", False)
-        if getattr(request, "output", None) is not None and not dry:
-            self.show(screen)  # the results are in a file, and are shown all the same
-        if self.results is not None and self.results.run_id and not screen.quiet:
-            from boosters_eval.programs.benchmark.compare import describe_run  # noqa: PLC0415 (loads what runs)
-
-            screen.note(describe_run(self.results))
-        if request.junit is not None and not dry:
-            write_atomically(request.junit, render_junit(self.check))
-        if request.verdict is not None and not dry:
-            write_atomically(request.verdict, self.check.to_json())
-        screen.annotate(annotate_check(self.check), "" if dry else self.check.to_markdown())
-
-    def _lay_out_text(self, *, everything: bool = True) -> Document:
-        from boosters_eval.programs.baseline.document import lay_out_check  # noqa: PLC0415 (it reads this)
-
-        verdict = lay_out_check(self.check, everything=everything)
-        if self.results is None:
-            return verdict
-        from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads scipy)
-
-        return _join(verdict, build_tables(self.results))
-
-
-def _join(verdict: Document, results: Reported) -> Document:
-    """A document that begins with the verdict, and goes on with the results."""
-    document = results.document()
-    return replace(verdict, leaderboard=document.leaderboard, sections=(*verdict.sections, *document.sections))
