@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -224,17 +224,8 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
     test = criteria.test
     a, b = first.observations, second.observations
     both = in_order({repeat: a[repeat] for repeat in a if repeat in b})
-    reason = first.fault or second.fault or _mismatch(a, b, both)
     common = [repeat for repeat in both if a[repeat].machine == b[repeat].machine]
-    others = len(both) - len(common)
-    are = "was" if others == 1 else "were"
-    apart = f"{others} of {len(both)} pairs {are} measured on two machines and not compared." if others else ""
-    if both and not common:
-        apart = "All pairs were measured on two machines, so none is compared."
-    if not reason and test == "welch" and len({one.machine for one in (*a.values(), *b.values())}) > 1:
-        reason = "Welch's test pairs nothing, so values that were measured on several machines are not compared."
-    if not reason and not common and test != "welch":
-        reason = apart or "Unmatched seeds: the two sides share no split."
+    reason = first.fault or second.fault or _find_obstacle(a, b, both, common, test)
     if reason:
         return criteria.refusal(reason)
     resolution = coarsest_resolution((*a.values(), *b.values()))
@@ -247,7 +238,9 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         return prepare(left, right, criteria, test_train_ratio=None, resolution=resolution, identical=identical)
     alone = len(a) + len(b) - 2 * len(both)
     notes = [f"{alone} result(s) without a partner on the same split are left out."] if alone else []
-    notes += [apart] if apart else []
+    apart = len(both) - len(common)
+    were = f"{apart} of {len(both)} pairs {'was' if apart == 1 else 'were'}"
+    notes += [f"{were} measured on two machines and not compared."] if apart else []
     if as_ratio:
         ratios = prepare_times(_values(a, common), _values(b, common), replace(criteria, test="paired"))
         return ratios.noted(*notes)
@@ -259,17 +252,9 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         notes.append(
             f"{len(common)} seeds share {len(groups)} distinct split(s): scores on the same split are averaged."
         )
-    left, right = _averaged(a, groups), _averaged(b, groups)
-    pending = prepare(
-        left,
-        right,
-        criteria,
-        test_train_ratio=ratio or ASSUMED_RATIO,
-        resolution=resolution,
-        identical=identical,
-        design=design,
-    )
-    return pending.noted(*notes)
+    left, right, ratio = _averaged(a, groups), _averaged(b, groups), ratio or ASSUMED_RATIO
+    known: Any = {"resolution": resolution, "identical": identical, "design": design}
+    return prepare(left, right, criteria, test_train_ratio=ratio, **known).noted(*notes)
 
 
 def _table_side(name: str, side: AnySide, metric: str, *, as_ratio: bool) -> _TableSide:
@@ -289,17 +274,23 @@ def _is_repeated(side: AnySide) -> bool:
     return isinstance(side, Side) and side.repeated
 
 
-def _mismatch(a: AnySide, b: AnySide, common: Sequence[Repeat]) -> str:
+def _find_obstacle(a: AnySide, b: AnySide, both: Sequence[Repeat], common: Sequence[Repeat], test: TestName) -> str:
     """A sentence on why two sides cannot be compared with each other; empty if they can."""
-    if len({one.kind for one in (*a.values(), *b.values())}) > 1:
+    every = (*a.values(), *b.values())
+    if len({one.kind for one in every}) > 1:
         return "The results were made with splits of different kinds."
-    if len({one.data_digest for one in (*a.values(), *b.values()) if one.data_digest}) > 1:
+    if len({one.data_digest for one in every if one.data_digest}) > 1:
         return "The results were made on different data."
-    for repeat in common:
+    for repeat in both:
         first, second = a[repeat].split_digest, b[repeat].split_digest
         if first and second and first != second:
             return f"The splits differ for {repeat}: the results cannot be compared."
-    return ""
+    if test == "welch":
+        pairs_nothing = "Welch's test pairs nothing, so values that were measured on several machines are not compared."
+        return pairs_nothing if len({one.machine for one in every}) > 1 else ""
+    if both and not common:
+        return "All pairs were measured on two machines, so none is compared."
+    return "" if common else "Unmatched seeds: the two sides share no split."
 
 
 def _values(side: AnySide, repeats: Iterable[Repeat]) -> list[float]:
@@ -317,6 +308,5 @@ def _summary(side: AnySide, criteria: Criteria, *, as_ratio: bool) -> SideSummar
     if len(values) < 2:
         return SideSummary(float(values.mean()), None, 1, None)
     mean, std = mean_and_spread(values)
-    return SideSummary(
-        mean, std, len(values), mean_interval(side, test=criteria.test, alpha=criteria.alpha, as_ratio=as_ratio)
-    )
+    interval = mean_interval(side, test=criteria.test, alpha=criteria.alpha, as_ratio=as_ratio)
+    return SideSummary(mean, std, len(values), interval)
