@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.audit_columns import RowNumbers, SampledColumn
     from boosters_eval.datasets.config import ColumnRole, DatasetConfig, Table
 
-    Notes = dict[str, dict[str, tuple[str, str]]]  # by kind and column: what is to be said of it, and the option
+    ColumnNotes = dict[str, dict[str, tuple[str, str]]]  # by kind and column: what is to be said of it, and the option
 
 LEAK_ROWS = 10_000  # of the sample: the leak detector needs no more
 _OF_A_CLASS = 200  # rows of a rare class that the leak detector gets, if there are so many
@@ -127,7 +127,7 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
     )
 
 
-def _with_role(column: AuditedColumn, notes: Notes) -> AuditedColumn:
+def _with_role(column: AuditedColumn, notes: ColumnNotes) -> AuditedColumn:
     """An id and a constant are features like others until somebody says --drop, but they are called what they are."""
     roles: dict[str, ColumnRole] = {"missing": "constant", "constant": "constant", "id": "id"}
     for kind, role in roles.items():
@@ -137,8 +137,8 @@ def _with_role(column: AuditedColumn, notes: Notes) -> AuditedColumn:
     return column
 
 
-def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None) -> Notes:
-    found: Notes = {}
+def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None) -> ColumnNotes:
+    found: ColumnNotes = {}
 
     def tell(kind: str, name: str, note: str, option: str = "") -> None:
         found.setdefault(kind, {})[name] = (note, option or _several("--drop", [name]))
@@ -227,7 +227,7 @@ def _rare_rows(y: NDArray[np.float64]) -> RowNumbers:
     return np.concatenate([none, *(np.flatnonzero(codes == code)[:_OF_A_CLASS] for code in rare)])
 
 
-def _of_columns(subject: Subject, notes: Notes) -> Iterator[AuditFinding]:
+def _of_columns(subject: Subject, notes: ColumnNotes) -> Iterator[AuditFinding]:
     """A finding for each column, or one for all columns of a kind if they are many."""
     for kind, told in notes.items():
         if len(told) <= _MOST_TOLD:

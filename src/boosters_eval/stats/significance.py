@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.stats.inference import Design, FittedTest, FloatArray
 
-    Scores = Sequence[float] | FloatArray
+    _Scores = Sequence[float] | FloatArray
 
 TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -130,8 +130,8 @@ class PendingComparison:
 
 
 def compare_pair(
-    a: Scores,
-    b: Scores,
+    a: _Scores,
+    b: _Scores,
     *,
     higher_is_better: bool,
     test_train_ratio: float | None = None,
@@ -149,7 +149,7 @@ def compare_pair(
     return conclude([prepare(a, b, criteria, test_train_ratio=test_train_ratio, resolution=resolution)])[0]
 
 
-def compare_times(a: Scores, b: Scores, *, alpha: float = DEFAULT_ALPHA, rope: float = DEFAULT_ROPE) -> Comparison:
+def compare_times(a: _Scores, b: _Scores, *, alpha: float = DEFAULT_ALPHA, rope: float = DEFAULT_ROPE) -> Comparison:
     """Compare interleaved measurements (seconds, megabytes; less is better) by their ratio.
 
     Repeated measurements do not share data as splits do, so the test is the plain paired one, on log ratios.
@@ -159,8 +159,8 @@ def compare_times(a: Scores, b: Scores, *, alpha: float = DEFAULT_ALPHA, rope: f
 
 
 def prepare(
-    a: Scores,
-    b: Scores,
+    a: _Scores,
+    b: _Scores,
     criteria: Criteria,
     *,
     test_train_ratio: float | None,
@@ -188,7 +188,7 @@ def prepare(
     return PendingComparison(_with_variance_note(blank, left, right, fitted), criteria, fitted, margin)
 
 
-def prepare_times(a: Scores, b: Scores, criteria: Criteria) -> PendingComparison:
+def prepare_times(a: _Scores, b: _Scores, criteria: Criteria) -> PendingComparison:
     """Everything up to the correction for the table, on the log ratio."""
     left, right = _values(a, b, paired=True)
     least = min(left.min(), right.min())
@@ -343,7 +343,7 @@ def _fit(
     return inference.paired(differences, overlap=overlap, resolution=resolution, design=design)
 
 
-def _values(a: Scores, b: Scores, *, paired: bool) -> tuple[FloatArray, FloatArray]:
+def _values(a: _Scores, b: _Scores, *, paired: bool) -> tuple[FloatArray, FloatArray]:
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     for name, array, given in (("a", left, a), ("b", right, b)):
         if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():
