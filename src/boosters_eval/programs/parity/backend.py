@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -116,8 +117,6 @@ def find_versions(backend: type[Backend]) -> tuple[str | None, dict[str, str]]:
 BACKENDS: Registry[type[Backend]] = Registry(
     "backend", group="boosters_eval.backends", builtin=lambda: load_shipped(Backend), fault=must_extend(Backend)
 )
-
-
 _CLOCK = Clock(threads=dict)  # what each thread did is not asked for: reading it takes longer than many a step
 
 
@@ -126,21 +125,19 @@ def _time(work: Callable[[], Any]) -> tuple[TimedStep, Any]:
     return TimedStep(round(done.wall * 1e9)), done.value
 
 
+@dataclass
 class PythonSession(BackendSession):
     """A session in the cell's own process. Each step is a method that the backend defines."""
 
-    def __init__(
-        self, backend: type[PythonBackend], method: MethodSpec, parameters: Mapping[str, ParameterValue], threads: int
-    ) -> None:
-        self.backend = backend
-        self.method = method
-        self.parameters = parameters
-        self.threads = threads
-        self.place: Path
-        self.arrays: dict[str, NDArray[np.float64]] = {}
-        self._step: TimedStep | None = None
-        self._prepared: Any = None
-        self._fitted: Any = None
+    backend: type[PythonBackend]
+    method: MethodSpec
+    parameters: Mapping[str, ParameterValue]
+    threads: int
+    place: Path = field(init=False)
+    arrays: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    _step: TimedStep | None = None
+    _prepared: Any = None
+    _fitted: Any = None
 
     def load(self, data: Path) -> TimedStep:
         """Read the arrays. Loading never counts, so no garbage is collected for it."""

@@ -33,7 +33,7 @@ from boosters_eval.reports.document import (
 from boosters_eval.reports.numbers import MISSING, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from boosters_eval.core.findings import Screen
@@ -262,17 +262,13 @@ _NUMBERS = (
 
 def pack_cells(report: ParityReport) -> dict[str, Any]:
     """The whole report in columns. The cells stand in the order of method, backend, size and threads."""
-    numbers: dict[str, int] = {"": 0}
-
-    def intern(texts: Iterable[str | None]) -> list[int]:
-        return [numbers.setdefault(text or "", len(numbers)) for text in texts]
-
-    columns = _pack_columns(report.cells, intern)
+    texts: dict[str, int] = {"": 0}
+    columns = _pack_columns(report.cells, texts)
     places = {method.name: position for position, method in enumerate(report.methods)}
     return {
         "words": list(WORDS),
         "marks": [getattr(word, "mark", "") for word in WORDS.values()],
-        "meanings": [WORDS[word].meaning for word in WORDS],
+        "meanings": [word.meaning for word in WORDS.values()],
         "methods": [
             {
                 "name": clean_lines(method.name),
@@ -287,14 +283,15 @@ def pack_cells(report: ParityReport) -> dict[str, Any]:
             for method in report.methods
         ],
         "matrices": [[places[name] for name in matrix] for matrix in report.matrices],
-        "texts": [clean_lines(text) for text in numbers],
+        "texts": [clean_lines(text) for text in texts],
         "cells": columns,
     }
 
 
-def _pack_columns(
-    cells: Sequence[ParityCell], intern: Callable[[Iterable[str | None]], list[int]]
-) -> dict[str, list[Any]]:
+def _pack_columns(cells: Sequence[ParityCell], texts: dict[str, int]) -> dict[str, list[Any]]:
+    def intern(found: Iterable[str | None]) -> list[int]:
+        return [texts.setdefault(text or "", len(texts)) for text in found]
+
     rows = [cell.row for cell in cells]
     numbers = {word: position for position, word in enumerate(WORDS)}
     commands = [reproduce_parts(row) for row in rows]

@@ -213,9 +213,8 @@ def _row(columns: list[tuple[str, bool]], values: list[str], path: Path, line: i
     }
     try:
         row = ParityRow.model_validate(given)
-    except (ValidationError, ValueError) as error:
-        first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("samples_ns",)}
-        cell = first["loc"][0] if first["loc"] else "row"
+    except ValidationError as error:
+        cell = (*error.errors(include_url=False)[0]["loc"], "row")[0]
         raise FileFormatError(f"{path}, line {line}: The '{cell}' cell cannot be read.") from None
     check_format(row.schema_version, str(path), "a file of parity results")
     return row
