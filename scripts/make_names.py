@@ -4,6 +4,7 @@ It imports nothing of the package, so that it mends a table that lacks a name, o
 """
 
 import ast
+import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "boosters_eval"
@@ -21,8 +22,19 @@ def offered() -> list[tuple[ast.alias, str | None]]:
 
 def table() -> str:
     """The module that Python finds the names by."""
-    lines = "".join(sorted(f'    "{alias.name}": "{module}",\n' for alias, module in offered()))
-    return f"{HEAD}\n\nHOME = {{\n{lines}}}\n"
+    names: dict[str, list[str]] = {}
+    for alias, module in offered():
+        names.setdefault(str(module), []).append(alias.name)
+    lines = []
+    for module, found in sorted(names.items()):
+        together = " ".join(sorted(found))
+        first, *more = [together] if len(module) + len(together) < 108 else textwrap.wrap(together, 108)
+        if len(module) + len(together) >= 108:
+            lines += [f'    "{module}": (', f'        "{first}"', *(f'        " {line}"' for line in more), "    ),"]
+        else:
+            lines.append(f'    "{module}": "{first}",')
+    find = "HOME = {name: module for module, names in _NAMES.items() for name in names.split()}"
+    return "\n".join([HEAD, "", "_NAMES = {", *lines, "}", find, ""])
 
 
 if __name__ == "__main__":

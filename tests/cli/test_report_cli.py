@@ -207,7 +207,7 @@ def test_a_suite_has_the_options_of_every_run(place, kept_pool, capsys):
     said = capsys.readouterr()
     assert "sklearn: " in said.err  # its parameters, and each outcome
     assert run(["runs", "show", "mine"]) == 0
-    assert "name      mine" in capsys.readouterr().out
+    assert "name       mine" in capsys.readouterr().out
     assert run([*SUITE, "--resume"]) == 0
     assert json.loads(said.out)["data"]["n_results"] == json.loads(capsys.readouterr().out)["data"]["n_results"]
 

@@ -18,7 +18,6 @@ from boosters_eval.programs.benchmark.tables import notes as benchmark_notes
 from boosters_eval.programs.benchmark.tables.data import AbsentPair, FailedCell, list_absent, list_failed
 from boosters_eval.programs.benchmark.tables.document import ReportDocument
 from boosters_eval.programs.benchmark.tables.environment import Environment, list_builds, list_commands, list_versions
-from boosters_eval.programs.benchmark.tables.generate import NO_GIT
 from boosters_eval.programs.benchmark.tables.sections import show_errors
 from boosters_eval.programs.importances.checks import LABELS, TOLERANCE, TOLERANCE_DOUBLE
 from boosters_eval.programs.importances.judge import read_findings
@@ -51,7 +50,6 @@ from boosters_eval.stats.inference import doubled_ranks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from boosters_eval.programs.importances.records import DisputedRow, Kind, SwarmFeature
     from boosters_eval.programs.importances.results import Explanations
@@ -132,6 +130,7 @@ def build_document(
         tables=tuple(table for one in findings for table in build_tables(one, top)),
         notes=tuple(_write_notes(findings, explanations)),
         reproduce=_list_commands(explanations),
+        file_name=environment.name_report("importances"),
         run_id=explanations.run_id,
         top=top,
         findings=findings,
@@ -139,17 +138,6 @@ def build_document(
         unsupported=list_absent(results.unsupported),
         unavailable=list_absent(results.unavailable),
     )
-
-
-def render_files(
-    explanations: Explanations, output_dir: Path, formats: Sequence[str], *, now: datetime | None = None
-) -> dict[Path, str]:
-    """What a report on the run writes, named by date and commit as those of benchmarks are."""
-    report = build_document(explanations, now=now)
-    environment = Environment.collect(explanations.collection, now=now)
-    stem = f"{environment.timestamp:%Y-%m-%d}-{environment.short_sha or NO_GIT}-importances-report"
-    names = {"md": "markdown", "tex": "latex"}
-    return {output_dir / f"{stem}.{name}": report.render(names.get(name, name)) for name in dict.fromkeys(formats)}
 
 
 def _list_commands(explanations: Explanations) -> tuple[str, ...]:

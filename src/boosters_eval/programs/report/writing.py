@@ -19,28 +19,16 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import execute_prepared, load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from rich.console import Console
-
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.benchmark.tables.generate import ReportFormat
+    from boosters_eval.programs.benchmark.tables.document import ReportDocument
     from boosters_eval.programs.report.request import ReportRequest
+    from boosters_eval.reports.findings import Reported
 
-_FORMATS: dict[str, ReportFormat] = {
-    "md": "md",
-    "markdown": "md",
-    "json": "json",
-    "html": "html",
-    "tex": "tex",
-    "latex": "tex",
-}
-_ENDINGS: dict[str, ReportFormat] = {
-    **{f".{name}": form for name, form in _FORMATS.items()},
-    ".txt": "md",
-    ".htm": "html",
-}
+_FORMATS = {"md": "md", "markdown": "md", "json": "json", "html": "html", "tex": "tex", "latex": "tex"}
+_ENDINGS = {**{f".{name}": form for name, form in _FORMATS.items()}, ".txt": "md", ".htm": "html"}
 _OTHERS = (".csv", ".yaml", ".yml")  # files too, but none that a report can be
 
 
@@ -51,8 +39,7 @@ class WrittenReport(Findings):
     files: Mapping[Path, str]
     results: ResultCollection
     request: ReportRequest
-    formats: tuple[str, ...]
-    preview: Callable[[Console], None]  # what a terminal shows of it
+    report: Reported
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -69,10 +56,13 @@ class WrittenReport(Findings):
     def show(self, screen: Screen) -> None:
         """The paths; of a dry run also the first of the files, or what fits a terminal instead of Markdown."""
         if self.request.dry_run:
-            if screen.is_terminal and self.formats[0] == "md":
-                self.preview(screen.console())
+            path, text = next(iter(self.files.items()))
+            if screen.is_terminal and _ENDINGS.get(path.suffix.lower()) == "md":
+                from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+                print_document(self.report.document(), screen.console())
             else:
-                screen.write(next(iter(self.files.values())))
+                screen.write(text)
         for path in () if screen.quiet else self.paths:
             screen.note(f"{'Would write' if self.request.dry_run else 'Written'}: {path}")
 
@@ -89,26 +79,34 @@ class WrittenReport(Findings):
 def write(request: ReportRequest) -> WrittenReport:
     """Write a report on a suite, an earlier run or a results file."""
     formats, file = _place(request)
-    if request.run is not None and _is_explained(request.run, request.home):
-        made = _on_importances(request, formats, file)
-    else:
-        made = _on_benchmark(request, formats, file)
+    results, report = _explain(request) or _evaluate(request, file)
+    from boosters_eval.programs.benchmark.tables.generate import render_files  # noqa: PLC0415
+
+    files = render_files(report, request.output, formats)
+    if file is not None:
+        files = {file: next(iter(files.values()))}
     if not request.dry_run:
-        for path, text in made.files.items():
+        for path, text in files.items():
             write_atomically(path, text)
-    if request.open and not request.dry_run:
-        readable = [path for suffix in (".html", ".md", ".json") for path in made.files if path.suffix == suffix]
-        open_in_browser((readable or made.paths)[0])
-    return made
+        if request.open:
+            readable = [path for suffix in (".html", ".md", ".json") for path in files if path.suffix == suffix]
+            open_in_browser((readable or list(files))[0])
+    return WrittenReport(files, results, request, report)
 
 
-def _is_explained(run: str, home: Path | None) -> bool:
-    from boosters_eval.programs.importances.results import is_explained  # noqa: PLC0415
+def _explain(request: ReportRequest) -> tuple[ResultCollection, ReportDocument] | None:
+    """A run of `importances` has a report of its own, with the same formats."""
+    from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415
 
-    return is_explained(run, home)
+    if request.run is None or not is_explained(request.run, request.home):
+        return None
+    found = load_explanations(request.run, request.home)
+    if not found.results:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    return found.collection, found.to_model()
 
 
-def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
+def _evaluate(request: ReportRequest, file: Path | None) -> tuple[ResultCollection, ReportDocument]:
     if request.suite is not None:
         results = _run_suite(request, file)
     elif request.results is not None:
@@ -118,33 +116,8 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
     if not results.results and not results.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
-    from boosters_eval.programs.benchmark.tables.generate import render_files  # noqa: PLC0415
-    from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
 
-    kind, test = request.report_type, request.test
-
-    def preview(console: Console) -> None:
-        print_document(build_document(results, kind, test=test).document(), console)
-
-    files = render_files(results, kind, request.output, formats, test=test)
-    return WrittenReport(_placed(files, file), results, request, tuple(formats), preview)
-
-
-def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
-    """A run of `importances` has a report of its own, with the same formats."""
-    from boosters_eval.programs.importances.document import render_files  # noqa: PLC0415
-    from boosters_eval.programs.importances.results import load_explanations  # noqa: PLC0415
-    from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
-
-    found = load_explanations(request.run or "last", request.home)
-    if not found.results:
-        raise RunError("There is nothing to report: no cell has an outcome.")
-
-    def preview(console: Console) -> None:
-        print_document(found.document(), console)
-
-    files = render_files(found, request.output, formats)
-    return WrittenReport(_placed(files, file), found.collection, request, tuple(formats), preview)
+    return results, build_document(results, request.report_type, test=request.test)
 
 
 def _run_suite(request: ReportRequest, file: Path | None) -> ResultCollection:
@@ -157,7 +130,7 @@ def _run_suite(request: ReportRequest, file: Path | None) -> ResultCollection:
     return execute_prepared(prepared)
 
 
-def _place(request: ReportRequest) -> tuple[list[ReportFormat], Path | None]:
+def _place(request: ReportRequest) -> tuple[list[str], Path | None]:
     """The formats that are wanted, and the file for the report, if not a folder was named."""
     output, ending = request.output, request.output.suffix.lower()
     is_file = (ending in _ENDINGS or ending in _OTHERS) and not output.is_dir()
@@ -173,8 +146,3 @@ def _place(request: ReportRequest) -> tuple[list[ReportFormat], Path | None]:
             f"{the('output')} must be a folder for several formats ({', '.join(given)}). Got '{output}' instead."
         )
     return given or ["md", "json", "html"], output if is_file else None
-
-
-def _placed(files: dict[Path, str], file: Path | None) -> dict[Path, str]:
-    """The files of a report under their own names, or the only one where it was wanted."""
-    return files if file is None else {file: next(iter(files.values()))}

@@ -19,13 +19,18 @@ from boosters_eval.programs.benchmark.records import RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
-from boosters_eval.programs.benchmark.tables.generate import generate_report, render_files, report_schema
+from boosters_eval.programs.benchmark.tables.generate import generate_report, report_schema
+from boosters_eval.programs.benchmark.tables.generate import render_files as files_of
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import SplitFacts
 
 TYPES = ("quality", "performance", "comparison")
 SCHEMA = Path(tables.__file__).with_name("report.schema.json")
 NOW = datetime(2025, 12, 27, 12, 0, tzinfo=UTC)
+
+
+def render_files(results, report_type="quality", *, formats, now=None):
+    return files_of(build_document(results, report_type, now=now), Path(), formats)
 
 
 @pytest.mark.parametrize("report_type", TYPES)
@@ -253,7 +258,7 @@ def test_unknown_names_are_refused_with_the_nearest(sample, changes, match, tmp_
 
 def test_no_format_at_all_is_refused(sample):
     with pytest.raises(ConfigError, match="at least one of md, json, html"):
-        render_files(sample, formats=[])
+        generate_report(sample, formats=[])
 
 
 _ENVIRONMENT = {

@@ -9,14 +9,16 @@ from boosters_eval.programs.benchmark.tables.document import build_document
 
 _CODE = """
 import json, resource, sys, time
+from pathlib import Path
 from rich.console import Console
 from boosters_eval.reports.terminal import print_document
 from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.benchmark.tables.generate import render_files
 from boosters_eval.programs.benchmark.results import ResultCollection
 collection = ResultCollection.load_partial(sys.argv[1])
 start = time.process_time()
-render_files(collection, "comparison", formats=("md", "json", "html"))
+render_files(build_document(collection, "comparison"), Path(), ("md", "json", "html"))
 report = build_tables(collection, times=False)
 for render in (report.to_markdown, report.to_csv, report._repr_html_):
     render()

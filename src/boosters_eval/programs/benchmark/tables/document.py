@@ -82,6 +82,7 @@ class ReportDocument(Reported, Model):
     alpha: float = 0.05  # of intervals and verdicts
     notes: tuple[str, ...] = ()
     reproduce: tuple[str, ...] = ()
+    file_name: str = ""  # of the report, without its ending
 
     def to_model(self) -> Model:
         """Itself."""
@@ -89,9 +90,8 @@ class ReportDocument(Reported, Model):
 
     def ending(self) -> Iterator[Section]:
         """Where it was run, how it was configured, and how to run it again."""
-        rows = tuple((Mark(name, "name"), value) for name, value in self.environment)
-        table = PlainTable("Environment", ("Property", "Value"), rows)
-        yield Section("environment", "Environment", (table,) if rows else (), detail=True, preface=True)
+        table = PlainTable("Environment", ("Property", "Value"), self.environment)
+        yield Section("environment", "Environment", (table,) if table.rows else (), detail=True, preface=True)
         lines = Listing(tuple(ListItem("", name, f": {value}") for name, value in self.configuration))
         blocks = (lines,) if self.configuration else ()
         yield Section("configuration", "Configuration", blocks, only="text", detail=True, preface=True)
@@ -242,6 +242,7 @@ def build_document(
         alpha=report.alpha,
         notes=report.notes,
         reproduce=list_commands(results),
+        file_name=data.environment.name_report(report_type),
         data=data,
         results=results.document(),
     )

@@ -98,6 +98,10 @@ class Environment(Model):
         """The commit as shown in titles and used in file names."""
         return None if self.git_sha is None else self.git_sha[:_SHORT]
 
+    def name_report(self, subject: str) -> str:
+        """YYYY-MM-DD-<sha>-<subject>-report, the date in UTC."""
+        return f"{self.timestamp:%Y-%m-%d}-{self.short_sha or 'nogit'}-{subject}-report"
+
     def rows(
         self, libraries: Mapping[str, str], builds: Mapping[str, Build] | None = None
     ) -> tuple[tuple[str, str], ...]:

@@ -11,25 +11,18 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.data import ReportType
-from boosters_eval.programs.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
+from boosters_eval.programs.benchmark.tables.document import TESTS, build_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
+    from boosters_eval.programs.benchmark.tables.document import ReportDocument
     from boosters_eval.stats.significance import TestName
 
 OUTPUT_DIR = Path("docs/benchmarks")
 ReportFormat = Literal["md", "json", "html", "tex"]
-NO_GIT = "nogit"  # in the file name if the results do not record their commit
-
-
-_RENDERERS: dict[ReportFormat, Callable[[BenchmarkDocument], str]] = {
-    "md": BenchmarkDocument.to_markdown,
-    "json": BenchmarkDocument.to_json,
-    "html": BenchmarkDocument.to_html,
-    "tex": BenchmarkDocument.to_latex,
-}
+_RENDERINGS = {"md": "markdown", "tex": "latex"}  # by the ending of a file
 FORMATS = get_args(ReportFormat)
 
 
@@ -46,33 +39,18 @@ def generate_report(
     """Write the report and return its paths, one per format, in the requested order."""
     require("results", results, ResultCollection, "a ResultCollection")
     require("output_dir", output_dir, (str, Path), "a folder")
-    files = render_files(results, report_type, output_dir, formats, test=test, alpha=alpha, now=now)
+    check_request(report_type, formats, test)
+    report = build_document(results, report_type, test=test, alpha=alpha, now=now)
+    files = render_files(report, Path(output_dir), formats)
     for path, text in files.items():
         write_atomically(path, text)
     return tuple(files)
 
 
-def render_files(
-    results: ResultCollection,
-    report_type: ReportType = "quality",
-    output_dir: str | Path = OUTPUT_DIR,
-    formats: Sequence[ReportFormat] = ("md", "json"),
-    *,
-    test: TestName = "corrected",
-    alpha: float | None = None,
-    now: datetime | None = None,
-) -> dict[Path, str]:
-    """What `generate_report` would write, without writing it."""
-    check_request(report_type, formats, test)
-    document = build_document(results, report_type, test=test, alpha=alpha, now=now)
-    stem = name_files(document)
-    return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
-
-
-def name_files(document: BenchmarkDocument) -> str:
-    """YYYY-MM-DD-<sha>-<type>-report, the date in UTC."""
-    environment = document.data.environment
-    return f"{environment.timestamp:%Y-%m-%d}-{environment.short_sha or NO_GIT}-{document.data.report_type}-report"
+def render_files(report: ReportDocument, folder: Path, formats: Sequence[str]) -> dict[Path, str]:
+    """The files of a report, which are not written yet."""
+    names = {name: folder / f"{report.file_name}.{name}" for name in formats}
+    return {path: report.render(_RENDERINGS.get(name, name)) for name, path in names.items()}
 
 
 def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
