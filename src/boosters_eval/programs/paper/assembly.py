@@ -125,8 +125,6 @@ class BenchmarkTable(Model):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of results: what its header says."""
-
     header: str
     names: dict[Role, str]
     metrics: tuple[str, ...]

@@ -88,17 +88,14 @@ class PaperResults(ReportedFindings, Model):
         return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
     def document(self) -> Document:
-        """What was measured, target by target."""
         from boosters_eval.programs.paper.document import lay_out_results  # noqa: PLC0415 (it reads this)
 
         return lay_out_results(self)
 
     def to_model(self) -> Model:
-        """The file."""
         return self
 
     def show(self, screen: Screen) -> None:
-        """A line per target."""
         from boosters_eval.programs.paper.document import show_plainly  # noqa: PLC0415 (it reads this)
 
         if not screen.quiet:
@@ -347,13 +344,11 @@ class PaperComparison(Reported, Model):
         return cls(targets=targets, only=only, **given, **_conclude(targets, only))
 
     def document(self) -> Document:
-        """The report."""
         from boosters_eval.programs.paper.document import lay_out_comparison  # noqa: PLC0415 (it reads this)
 
         return lay_out_comparison(self)
 
     def to_model(self) -> Model:
-        """The file."""
         return self
 
     def to_markdown(self) -> str:
@@ -361,7 +356,7 @@ class PaperComparison(Reported, Model):
         return clean_lines(super().to_markdown()) + "\n"
 
     def to_yaml(self) -> str:
-        """The file, for people."""
+        """The file `comparison.yaml`."""
         return dump_yaml(self.model_dump(mode="json"))
 
     @property

@@ -87,7 +87,6 @@ def show_plainly(document: Document, screen: Screen) -> None:
 
 
 def lay_out_results(results: PaperResults) -> Document:
-    """What was measured, target by target."""
     rows = tuple(
         (found.table, found.row, found.dataset, found.status.replace("_", " "), found.summary() or "-")
         for found in results.targets
@@ -142,7 +141,6 @@ def name_row(target: TargetComparison) -> str:
 
 
 def label_metric(name: str) -> str:
-    """As a person reads it."""
     known = canonicalize(name)
     return metrics.label(known) if metrics.find(known) and name == name.lower() else name
 

@@ -129,7 +129,6 @@ class Evaluate(Workload):
 
     @classmethod
     def run(cls, cell: Cell, loaded: None, inputs: Mapping[str, str], phase: Callable[[str], None]) -> EvaluateOutcome:  # noqa: ARG003
-        """Get the metrics, whatever returns them, and check them."""
         spec = cell.spec
         if not isinstance(spec, EvaluateSpec):
             raise TypeError(f"{cell} is not a cell of the workload 'evaluate'.")
@@ -183,7 +182,6 @@ def check_metrics(found: Any, wanted: tuple[str, ...]) -> dict[str, float]:
 
 
 def _describe(spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str]) -> dict[str, Any]:
-    """What a function or a program is told."""
     return {
         "table": spec.table,
         "row": spec.row,

@@ -128,11 +128,9 @@ class Extraction(ReportedFindings):
         return Section("unread", "Not read:", (Listing.of(*unread),) if unread else ())
 
     def to_model(self) -> ExtractedPaper:
-        """The tables, cell by cell."""
         return self.paper
 
     def show(self, screen: Screen) -> None:
-        """A line per table, value and fault."""
         show_plainly(self.document(), screen)
 
     def conclude(self, screen: Screen) -> None:

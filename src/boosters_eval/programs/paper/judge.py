@@ -398,7 +398,6 @@ def _normalize(text: str) -> str:
 
 
 def compare(request: ComparePaperRequest) -> JudgedPaper:
-    """Compare results with what a paper prints."""
     files = [str(path) for path in (request.results, request.output) if isinstance(path, Path)]
     spec, results = read_specification(request.paper), read_results(request.results)
     found = compare_results(spec, results, digest=digest_specification(request.paper), files=files)
@@ -406,7 +405,6 @@ def compare(request: ComparePaperRequest) -> JudgedPaper:
 
 
 def report(request: ReportPaperRequest) -> PaperReport:
-    """The report of a comparison that was made before."""
     return PaperReport(read_comparison(request.comparison))
 
 
@@ -417,15 +415,12 @@ class PaperReport(ReportedFindings):
     comparison: PaperComparison
 
     def document(self) -> Document:
-        """The report."""
         return self.comparison.document()
 
     def to_model(self) -> PaperComparison:
-        """The comparison, with all that follows from it."""
         return self.comparison
 
     def to_markdown(self) -> str:
-        """The report as Markdown."""
         return self.comparison.to_markdown()
 
     def render(self, form: str) -> str:
@@ -443,7 +438,6 @@ class JudgedPaper(PaperReport):
 
     @property
     def exit_code(self) -> int:
-        """What the comparison says."""
         return self.comparison.exit_code
 
     def show(self, screen: Screen) -> None:

@@ -42,14 +42,11 @@ class Axis:
 
     @property
     def distinct(self) -> list[str]:
-        """Its labels, each once."""
         return list(dict.fromkeys(text for text in self.labels if text))
 
 
 @dataclass(frozen=True, slots=True)
 class DataRow:
-    """A row of results."""
-
     line: int
     keys: tuple[str, ...]
     labels: tuple[Label, ...]  # the keys with their directions and units

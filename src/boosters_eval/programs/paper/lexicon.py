@@ -81,8 +81,6 @@ _BRACKETS = r"parenthes[ie]s|brackets|parens"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A header or a row name, taken apart."""
-
     name: str
     direction: Better | None = None
     unit: str = ""
@@ -152,12 +150,10 @@ def split_metric(name: str) -> tuple[str, str] | None:
 
 
 def is_model(name: str) -> bool:
-    """Whether a name sounds like that of a model."""
     return _MODELS.search(name) is not None
 
 
 def is_dataset(name: str) -> bool:
-    """Whether a name is that of a well-known data set."""
     return _DATASETS.search(name) is not None
 
 

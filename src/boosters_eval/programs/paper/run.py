@@ -104,7 +104,6 @@ def run(request: RunPaperRequest) -> Findings:
 
 
 def validate(request: ValidatePaperRequest) -> Findings:
-    """Run the targets, compare them with the paper, and write everything."""
     prepared = prepare(request)
     if request.dry_run:
         return PlannedRun.of(prepared.planned.plan, request)
@@ -239,7 +238,6 @@ class PaperKind(BenchmarkKind):
 
     @cached_property
     def findings(self) -> Any:
-        """All values of each target, by metric."""
         return {
             cells.spec.name: {
                 name: [value for numbers in found if (value := numbers.get(name)) is not None]
@@ -250,7 +248,6 @@ class PaperKind(BenchmarkKind):
         }
 
     def parameters(self, cells: Competing) -> dict[str, Any]:
-        """Those of a fit with the paper's protocol, or what returned the metrics."""
         spec = cells.spec
         if not isinstance(spec, EvaluateSpec):
             return {**super().parameters(cells), **spec.model_dump(mode="json", include={"protocol"})}
@@ -260,7 +257,6 @@ class PaperKind(BenchmarkKind):
         return {**told, "dataset": spec.dataset.name}
 
     def facts(self, cells: Competing) -> dict[str, Any]:
-        """The digests of data, models and functions."""
         digests = cells.spec.digests if isinstance(cells.spec, EvaluateSpec) else {}
         return {**super().facts(cells), **{f"digest.{name}": digest for name, digest in digests.items()}}
 

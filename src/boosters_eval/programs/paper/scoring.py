@@ -118,7 +118,7 @@ def _call_estimator(model: Any, request: FitRequest, x: NDArray[np.float32]) -> 
 def score_model(
     scoring: Scoring, form: str, path: Path, data: Path, seed: int, n_threads: int, phase: Callable[[str], None]
 ) -> tuple[dict[str, float], int]:
-    """Open, predict, score; and on how many rows."""
+    """The metrics, and on how many rows."""
     phase("load")
     table = open_stored(data)
     rows, prepared = _prepare(table, scoring, seed)

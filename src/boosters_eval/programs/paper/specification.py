@@ -119,8 +119,6 @@ class PaperDataset(PlacedModel):
 
 
 class EarlyStopping(PlacedModel):
-    """When a library stops adding trees."""
-
     rounds: Annotated[int, Ge(1)]
     metric: str | None = None  # the library's own name of it; None: its default
 
@@ -384,7 +382,6 @@ def read_specification(path: Path) -> PaperSpecification:
 
 
 def digest_specification(path: Path) -> str:
-    """The digest of a specification file, as results record it."""
     return compute_digest(read_text(path))
 
 

@@ -384,7 +384,6 @@ class ListedTargets(ReportedFindings):
         return Document("Targets", sections=tuple(sections))
 
     def to_model(self) -> list[dict[str, Any]]:
-        """The same as plain data, under the names that people read."""
         names = {"dataset": "data set", "runs_by": "runs by"}
         return [{names.get(name, name): value for name, value in asdict(target).items()} for target in self.targets]
 

@@ -36,8 +36,6 @@ _ABOUT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table with what the document says about it."""
-
     id: str
     title: str
     description: str
