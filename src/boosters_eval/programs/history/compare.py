@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from boosters_eval.programs.history.model import MetricSeries, RepeatValue, RunEntry
-    from boosters_eval.stats.significance import Comparison, PendingComparison, Verdict
+    from boosters_eval.stats.significance import Comparison, PendingComparison
 
     SeriesGetter = Callable[[SeriesRow, str], MetricSeries | None]
 
@@ -248,7 +246,6 @@ def judge_alike(pairs: Sequence[_Pair]) -> dict[tuple[int, int], dict[str, str]]
 
 
 def _judge_group(group: list[_Pair], splits: _Splits, found: dict[tuple[int, int], dict[str, str]]) -> None:
-
     names = group[0][0].measures()
     shape = (len(group), len(names), len(splits.n_valid))
     after, before = (
@@ -260,7 +257,13 @@ def _judge_group(group: list[_Pair], splits: _Splits, found: dict[tuple[int, int
         if higher is None:
             continue
         a, b = after[:, index], before[:, index]
-        made = _decide_verdicts(name, a, b, splits, identical, higher=higher)
+        made: list[str | None]
+        if name in RESOURCES:
+            made = [*judge_times(a, b, Criteria(higher, "paired", ALPHA))]
+        else:
+            resolution, ratio = _find_resolution(name, splits), splits.ratio
+            criteria = Criteria(higher, alpha=ALPHA)
+            made = [*judge_scores(a, b, criteria, test_train_ratio=ratio, resolution=resolution, identical=identical)]
         if name.endswith("_time_s"):
             whole = ~(np.isnan(a) | np.isnan(b)).any(axis=1)
             for place in np.flatnonzero(~fair):
@@ -270,30 +273,10 @@ def _judge_group(group: list[_Pair], splits: _Splits, found: dict[tuple[int, int
                 found[row.line, row.run][name] = verdict
 
 
-def _decide_verdicts(
-    name: str,
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    splits: _Splits,
-    identical: NDArray[np.bool_],
-    *,
-    higher: bool,
-) -> list[str | None]:
-    made: Sequence[Verdict | None]
-    if name in RESOURCES:
-        made = judge_times(a, b, Criteria(higher, "paired", ALPHA))
-    else:
-        steps = [resolution_of(name, rows) for rows in set(splits.n_valid)]
-        known = [step for step in steps if step is not None]
-        made = judge_scores(
-            a,
-            b,
-            Criteria(higher, alpha=ALPHA),
-            test_train_ratio=splits.ratio,
-            resolution=max(known) if len(known) == len(steps) else None,
-            identical=identical,
-        )
-    return list(made)
+def _find_resolution(metric: str, splits: _Splits) -> float | None:
+    steps = [resolution_of(metric, rows) for rows in set(splits.n_valid)]
+    known = [step for step in steps if step is not None]
+    return max(known) if len(known) == len(steps) else None
 
 
 @lru_cache(maxsize=256)
