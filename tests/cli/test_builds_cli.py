@@ -74,7 +74,7 @@ def test_an_interrupted_installation_says_that_nothing_is_kept(boosters_eval, to
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("boosters_eval.runners.builds.install.install_into", interrupted)
+    monkeypatch.setattr("boosters_eval.runners.builds.install.run_pip", interrupted)
     text = f"{toy}@{write_wheel(place)}"
     done = boosters_eval("builds", "add", text, check=130)
     assert done.stderr == f"Installing {text} ...\nStopped. Nothing of {text} is kept.\n"
