@@ -12,7 +12,7 @@ from boosters_eval.reports.document import (
     Group,
     Listing,
     ListItem,
-    Mark,
+    MarkedCell,
     Notes,
     Paragraph,
     PlainTable,
@@ -75,7 +75,12 @@ def document(paper):
     first, second = paper.tables
     series = {row.label: place for place, row in enumerate((*first.rows, *second.rows))}
     verdicts = (
-        ("Table 2", "MLP iris", Mark("0.022 (+2.4 %)", value=2.4), Mark("better", "better", title="MLP is it.")),
+        (
+            "Table 2",
+            "MLP iris",
+            MarkedCell("0.022 (+2.4 %)", value=2.4),
+            MarkedCell("better", "better", title="MLP is it."),
+        ),
     )
     return Document(
         "Does <it> reproduce?",

@@ -33,7 +33,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarkedCell:
     """A cell of a table that is more than its text."""
 
     text: str
@@ -42,7 +42,7 @@ class Mark:
     title: str = ""  # what a pointer reads
 
 
-Cell = str | int | float | None | Mark
+PlainCell = str | int | float | None | MarkedCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ class PlainTable:
 
     name: str  # for screen readers
     headings: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[PlainCell, ...], ...]
     keys: int = 1  # columns that name a row
     measured: bool = False  # whether it holds measurements; other tables have settings and long texts
     facts: bool = False  # whether rows are names and values, which need no headings on a terminal
 
     @classmethod
-    def of_facts(cls, name: str, facts: Mapping[str, Cell]) -> PlainTable:
+    def of_facts(cls, name: str, facts: Mapping[str, PlainCell]) -> PlainTable:
         """What is known, a row each; what is empty is left out."""
         rows = tuple((label, value) for label, value in facts.items() if value not in (None, ""))
         return cls(name, ("Property", "Value"), rows, facts=True)
@@ -224,9 +224,9 @@ def walk(blocks: Sequence[Block]) -> Iterator[Block]:
                 yield from (part for part in (block.charts, block.more) if part is not None)
 
 
-def show_cell(cell: Cell) -> str:
+def show_cell(cell: PlainCell) -> str:
     """A cell of a plain table as text."""
-    if isinstance(cell, Mark):
+    if isinstance(cell, MarkedCell):
         return cell.text
     if cell is None:
         return MISSING

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from boosters_eval.reports.document import Block, Cell, Document
+    from boosters_eval.reports.document import Block, Document, PlainCell
     from boosters_eval.reports.tables import ReportTable, Row, TableCell
 
 NOTE_LINES = 16  # for the notes of a whole document, which leaves a third of a small screen for the tables
@@ -139,7 +139,7 @@ class _Printer:
             print_grid(Grid(table.headings, rows, keys=table.keys), self.console)
             self.console.print()
 
-    def _mark(self, cell: Cell) -> Span:
+    def _mark(self, cell: PlainCell) -> Span:
         return Span(self.tidy(show_cell(cell)), _STYLES.get(getattr(cell, "kind", ""), "") if self.styled else "")
 
     def _lines(self, texts: Iterable[str], style: str = "") -> None:

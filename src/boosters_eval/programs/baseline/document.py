@@ -15,7 +15,7 @@ from boosters_eval.core.text import clean, count_of, lower_initial
 from boosters_eval.metrics import label
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
-from boosters_eval.reports.document import Document, Fact, Listing, Mark, Notes, PlainTable, Section
+from boosters_eval.reports.document import Document, Fact, Listing, MarkedCell, Notes, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.markdown import annotate, annotation, render_markdown
 from boosters_eval.reports.numbers import estimate, number, percent
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.model import Baseline
     from boosters_eval.programs.baseline.request import Checking, DiffRequest
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.reports.document import Cell
+    from boosters_eval.reports.document import PlainCell
     from boosters_eval.reports.findings import Reported
 
 _HEADINGS = ("Config", "Library", "Metric", "Baseline", "Now", "Change", "Tolerance", "Verdict")
@@ -164,7 +164,7 @@ def _flakiness(finding: Finding) -> str:
     return f"{word} {', '.join(cells[:_FEW_CELLS])}{more}"
 
 
-def _row(finding: Finding, *, too_flaky: bool) -> tuple[Cell, ...]:
+def _row(finding: Finding, *, too_flaky: bool) -> tuple[PlainCell, ...]:
     change, status = finding.change, finding.status
     mark = _MARKS.get(status, "❌") if finding.counts or status is Status.NEW else "·"
     mark = "❌" if finding.flaky and too_flaky else mark
@@ -173,16 +173,17 @@ def _row(finding: Finding, *, too_flaky: bool) -> tuple[Cell, ...]:
         suffix = f", {' → '.join(finding.upgrade)}"
     verdict = f"{mark} {status.value}{', flaky' if finding.flaky else ''}{suffix}"
     sides = (
-        None if s is None else Mark(estimate(s.mean, s.std), value=s.mean) for s in (finding.baseline, finding.current)
+        None if s is None else MarkedCell(estimate(s.mean, s.std), value=s.mean)
+        for s in (finding.baseline, finding.current)
     )
     return (
         clean(finding.config),
         clean(finding.library),
         clean(label(finding.metric)) if finding.metric else None,
         *sides,
-        None if change is None else Mark(_change(change, finding.tolerance), value=change),
-        None if status is Status.NEW else Mark(_share(finding.tolerance), value=finding.tolerance),
-        Mark(clean(verdict), "" if status in _CALM else _KINDS.get(mark, ""), title=clean(finding.note)),
+        None if change is None else MarkedCell(_change(change, finding.tolerance), value=change),
+        None if status is Status.NEW else MarkedCell(_share(finding.tolerance), value=finding.tolerance),
+        MarkedCell(clean(verdict), "" if status in _CALM else _KINDS.get(mark, ""), title=clean(finding.note)),
     )
 
 
@@ -351,7 +352,7 @@ def lay_out_baseline(baseline: Baseline) -> Document:
             clean(result.config),
             clean(result.library),
             clean(label(result.primary_metric)),
-            Mark(estimate(result.primary.mean, result.primary.std), value=result.primary.mean),
+            MarkedCell(estimate(result.primary.mean, result.primary.std), value=result.primary.mean),
             result.primary.n,
         )
         for result in baseline.results

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         MetricsRequest,
         SuitesRequest,
     )
-    from boosters_eval.reports.document import Cell
+    from boosters_eval.reports.document import PlainCell
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Inventory(ReportedFindings):
         return list(self.records)
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> PlainCell:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):

@@ -14,13 +14,13 @@ from boosters_eval.core.terms import given
 from boosters_eval.core.text import clean, count_of
 from boosters_eval.programs.baseline.document import tell_apart
 from boosters_eval.programs.gate.request import TIERS
-from boosters_eval.reports.document import Document, Mark, Notes, Paragraph, PlainTable, Section
+from boosters_eval.reports.document import Document, MarkedCell, Notes, Paragraph, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.numbers import number
 from boosters_eval.stats.bootstrap import covered_level, units_needed, vouched_threshold
 
 if TYPE_CHECKING:
-    from boosters_eval.reports.document import Cell
+    from boosters_eval.reports.document import PlainCell
 
 KIND = "boosters-eval gate decision"
 MIN_HELD_OUT = 5
@@ -283,8 +283,8 @@ def _lay_out(decision: GateDecision) -> Document:
     )
 
 
-def _row(case: Case) -> tuple[Cell, ...]:
-    return clean(case.case_id), Mark(number(case.score), value=case.score), clean(case.reason) or None
+def _row(case: Case) -> tuple[PlainCell, ...]:
+    return clean(case.case_id), MarkedCell(number(case.score), value=case.score), clean(case.reason) or None
 
 
 def _evidence(decision: GateDecision) -> PlainTable:
@@ -310,7 +310,7 @@ def _size(report: BenchRunReport) -> str:
     return units if report.n_cases == report.n_units else f"{units} ({report.n_cases} cases)"
 
 
-def _source(decision: GateDecision) -> dict[str, Cell]:
+def _source(decision: GateDecision) -> dict[str, PlainCell]:
     source = decision.source
     if isinstance(source, RunSource):
         told = {"run": source.run_id, "journal": source.journal_digest, "baseline": clean(source.baseline)}

@@ -14,7 +14,7 @@ from boosters_eval.reports.document import (
     Document,
     Fact,
     Group,
-    Mark,
+    MarkedCell,
     Notes,
     Paragraph,
     PlainTable,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.history.model import Change, HistoryListing, HistoryRun, RunEntry
     from boosters_eval.programs.history.report import HistoryLine, HistoryPoint, HistoryReport, HistoryStep
-    from boosters_eval.reports.document import Block, Cell
+    from boosters_eval.reports.document import Block, PlainCell
 
     _Found = tuple[HistoryLine, HistoryStep]
 
@@ -110,7 +110,7 @@ def lay_out_run(run: HistoryRun) -> Document:
     )
 
 
-def _summarize_run(run: HistoryRun) -> tuple[Cell, ...]:
+def _summarize_run(run: HistoryRun) -> tuple[PlainCell, ...]:
     entry = run.entry
     return (
         entry.reference + (f" ({entry.name})" if entry.name else ""),
@@ -143,17 +143,17 @@ def _sum_up(run: HistoryRun) -> str:
     return ", ".join(parts)
 
 
-def _tell_change(change: Change) -> tuple[Cell, ...]:
+def _tell_change(change: Change) -> tuple[PlainCell, ...]:
     failed = f" ({change.failed} failed)" if change.failed else ""
     before = change.before_mean
     return (
         change.config,
         " ".join(filter(None, [change.target, change.version])),
         change.metric or "-",
-        Mark(f"{change.mean:.6g}", value=change.mean) if change.n else "-",
-        Mark(f"{change.n}{failed}", value=change.n),
-        "-" if before is None else Mark(f"{before:.6g}", value=before),
-        Mark(change.verdict or "-", change.verdict),
+        MarkedCell(f"{change.mean:.6g}", value=change.mean) if change.n else "-",
+        MarkedCell(f"{change.n}{failed}", value=change.n),
+        "-" if before is None else MarkedCell(f"{before:.6g}", value=before),
+        MarkedCell(change.verdict or "-", change.verdict),
     )
 
 
@@ -243,17 +243,17 @@ def _lay_out_steps(found: Sequence[_Found]) -> Iterator[Block]:
         yield Paragraph(f"The latest {_MOST_STEPS}; {hidden} earlier ones are in the JSON.")
 
 
-def _tell_step(one: HistoryLine, step: HistoryStep) -> tuple[Cell, ...]:
+def _tell_step(one: HistoryLine, step: HistoryStep) -> tuple[PlainCell, ...]:
     before, after = tell_apart(step.before, step.after)
     versions = dict.fromkeys((step.version_before, step.version_after))
     return (
         *(step.name, step.started_at[:10], one.config, one.target, one.label),
-        Mark(step.verdict, step.verdict),
-        Mark(before, value=step.before),
-        Mark(after, value=step.after),
-        Mark(percent_change(step.percent), value=step.percent),
-        Mark(f"{step.n_before} + {step.n_after}", value=step.n_before + step.n_after),
-        Mark(p_value(step.p_value), value=step.p_value),
+        MarkedCell(step.verdict, step.verdict),
+        MarkedCell(before, value=step.before),
+        MarkedCell(after, value=step.after),
+        MarkedCell(percent_change(step.percent), value=step.percent),
+        MarkedCell(f"{step.n_before} + {step.n_after}", value=step.n_before + step.n_after),
+        MarkedCell(p_value(step.p_value), value=step.p_value),
         " → ".join(versions),
         one.machine_label,
     )
@@ -337,11 +337,11 @@ def _fold_runs(lines: Sequence[HistoryLine]) -> Details:
     return Details(what, (PlainTable(name, headings, cells, measured=True),))
 
 
-def _tell_value(point: HistoryPoint | None) -> Cell:
+def _tell_value(point: HistoryPoint | None) -> PlainCell:
     if point is None:
         return None
     failed = f" ({point.failed} failed)" if point.failed else ""
-    return Mark(f"{'not finite' if point.value is None else number(point.value, 5)}{failed}", value=point.value)
+    return MarkedCell(f"{'not finite' if point.value is None else number(point.value, 5)}{failed}", value=point.value)
 
 
 def _tell_levels(step: HistoryStep) -> str:

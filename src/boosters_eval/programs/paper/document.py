@@ -19,7 +19,7 @@ from boosters_eval.reports.document import (
     Group,
     Listing,
     ListItem,
-    Mark,
+    MarkedCell,
     Notes,
     Paragraph,
     PlainTable,
@@ -282,15 +282,15 @@ def _print_tables(comparison: PaperComparison) -> Iterator[Section]:
         yield Section(f"table-{i}", title, tuple(blocks), only="text")
 
 
-def _print_rows(targets: Iterable[TargetComparison]) -> Iterator[tuple[str | int | Mark, ...]]:
+def _print_rows(targets: Iterable[TargetComparison]) -> Iterator[tuple[str | int | MarkedCell, ...]]:
     for target in targets:
         name = name_row(target)
         for metric in target.metrics:
             values = show_paper_value(metric), show_our_value(metric), show_difference(metric), show_tolerance(metric)
-            status = Mark(show_status(metric), _judge(metric))
+            status = MarkedCell(show_status(metric), _judge(metric))
             yield (name, label_metric(metric.metric_name), *values, _show_z(metric), metric.n, status)
         if not target.metrics:
-            yield (name, *[MISSING] * 7, Mark(" ".join(MARKS["missing"][:2]), "missing"))
+            yield (name, *[MISSING] * 7, MarkedCell(" ".join(MARKS["missing"][:2]), "missing"))
 
 
 def _show_z(metric: MetricComparison) -> str:

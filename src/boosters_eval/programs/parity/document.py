@@ -23,7 +23,7 @@ from boosters_eval.reports.document import (
     Card,
     Document,
     Fact,
-    Mark,
+    MarkedCell,
     Matrix,
     Notes,
     Paragraph,
@@ -183,8 +183,8 @@ def _lay_out_backends(report: ParityReport) -> Section:
         own = f"; {score.binding_divergent} divergent from the canonical binding" if score.binding_divergent else ""
         kind = f"{'own' if score.own else 'external'}{f', {score.language}' if score.language else ''}"
         speed = MISSING if score.median_speedup is None else _format_ratio(score.median_speedup)
-        failed = Mark(str(score.n_failed), "worse", score.n_failed) if score.n_failed else 0
-        median = Mark(speed, value=score.median_speedup)
+        failed = MarkedCell(str(score.n_failed), "worse", score.n_failed) if score.n_failed else 0
+        median = MarkedCell(speed, value=score.median_speedup)
         rows.append((clean_message(score.backend), clean_message(kind), score.n_cells, words + own, failed, median))
     headings = ("Backend", "Kind", "Cells", "Results", "Failed", "Median speed-up")
     blocks = (PlainTable("Backends", headings, tuple(rows)),) if rows else ()
@@ -201,7 +201,7 @@ def _lay_out_findings(report: ParityReport) -> Section:
     ranked = sorted(found.items(), key=lambda item: _rank(item[1][0]))
     for (word, method, backend, told), cells in ranked[:_MAX_FINDINGS]:
         places = [f"{cell.row.n}x{cell.row.p} @{cell.row.threads}" for cell in cells]
-        mark = Mark(word, f"word v-{word}", title=WORDS[word].meaning)
+        mark = MarkedCell(word, f"word v-{word}", title=WORDS[word].meaning)
         rows.append(
             (mark, clean_message(method), clean_message(backend), join_words(places, most=4), clean_message(told))
         )
@@ -224,7 +224,7 @@ def _list_facts(report: ParityReport, measured: str) -> PlainTable:
     hosts = [", ".join(f"{name} {value}" for name, value in host.items()) for host in report.hosts] or ["not recorded"]
     pairs = [*(("Host", host) for host in hosts), ("Measured", measured)]
     pairs += [(name, ", ".join(found)) for name, found in report.versions.items()]
-    rows = tuple((Mark(clean_message(name), "name"), clean_message(value)) for name, value in pairs)
+    rows = tuple((MarkedCell(clean_message(name), "name"), clean_message(value)) for name, value in pairs)
     return PlainTable("Environment", ("Property", "Value"), rows)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         TrackRequest,
         VerifyRequest,
     )
-    from boosters_eval.reports.document import Cell
+    from boosters_eval.reports.document import PlainCell
 
 
 def list_runs(request: ListRunsRequest) -> RunListing:
@@ -76,7 +76,7 @@ class RunListing(ReportedFindings):
 
     def document(self) -> Document:
         columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
-        rows: list[tuple[Cell, ...]] = [
+        rows: list[tuple[PlainCell, ...]] = [
             (run.run_id, _name(run) or None, _started(run), run.kind or None, describe_cells(run)) for run in self.runs
         ]
         if not self.short:

@@ -22,7 +22,7 @@ from boosters_eval.reports.document import (
     Details,
     Group,
     Listing,
-    Mark,
+    MarkedCell,
     Matrix,
     Notes,
     Paragraph,
@@ -44,7 +44,7 @@ from boosters_eval.reports.html.markup import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.reports.document import Block, Cell, Document, Fact, ListItem, Section
+    from boosters_eval.reports.document import Block, Document, Fact, ListItem, PlainCell, Section
 
 
 def render_page(document: Document) -> str:
@@ -199,8 +199,8 @@ def _table(table: PlainTable, kind: str) -> str:
     return scroll(grid(table.headings, rows, kind=kind), table.name)
 
 
-def _cell(cell: Cell) -> str:
-    if not isinstance(cell, Mark):
+def _cell(cell: PlainCell) -> str:
+    if not isinstance(cell, MarkedCell):
         shown = show_cell(cell)
         return f"<td>{text(shown)}</td>" if cell is None or isinstance(cell, str) else numeric(shown, cell)
     if not cell.kind and not cell.title:

@@ -77,14 +77,14 @@ class Places:
         return cls(repeats, repeats - together, len(same), same.count(False))
 
 
-Group = dict[tuple[str, str | None], Contender]
+TableGroup = dict[tuple[str, str | None], Contender]
 
 
-def group_results(collection: ResultCollection) -> dict[str, Group]:
+def group_results(collection: ResultCollection) -> dict[str, TableGroup]:
     """Outcomes by table, then by row, in the order of first appearance."""
     outcomes: list[BenchmarkResult | BenchmarkError] = [*collection.results, *collection.errors]
     shared = _shared_names(outcomes)
-    groups: dict[str, Group] = {}
+    groups: dict[str, TableGroup] = {}
     for result in collection.results:
         _contender(groups, shared, result).results.append(result)
     for error in collection.errors:
@@ -110,7 +110,7 @@ def group_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkRe
 
 
 def _contender(
-    groups: dict[str, Group], shared: dict[str, str], outcome: BenchmarkResult | BenchmarkError
+    groups: dict[str, TableGroup], shared: dict[str, str], outcome: BenchmarkResult | BenchmarkError
 ) -> Contender:
     members = groups.setdefault(shared.get(outcome.config_name, outcome.config_name), {})
     return members.setdefault((outcome.library, outcome.variant), Contender(outcome.library, outcome.variant))

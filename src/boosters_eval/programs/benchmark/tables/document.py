@@ -28,7 +28,7 @@ from boosters_eval.reports.document import (
     Group,
     Listing,
     ListItem,
-    Mark,
+    MarkedCell,
     Notes,
     Pairs,
     Paragraph,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.data import EffectiveParameters
     from boosters_eval.reports.tables import Report
-    from boosters_eval.runners.parameters import Mark as ParameterMark
+    from boosters_eval.runners.parameters import Mark
     from boosters_eval.stats.significance import TestName
 
 TESTS = {
@@ -172,7 +172,7 @@ def _across_figures(report: ReportDocument, series: Mapping[str, int]) -> list[F
 
 
 def _ranking(ranking: RankingTable) -> Card:
-    ranks = tuple((name, Mark(f"{rank:.2f}", value=rank)) for name, rank in ranking.ranks)
+    ranks = tuple((name, MarkedCell(f"{rank:.2f}", value=rank)) for name, rank in ranking.ranks)
     pairs = tuple((one.a, one.b, one.wins, one.ties, one.losses, _p(one.p)) for one in ranking.pairs)
     headings = ("A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)")
     blocks: list[Block] = [PlainTable("Average ranks", (ranking.heading, "Rank"), ranks)]
@@ -181,8 +181,8 @@ def _ranking(ranking: RankingTable) -> Card:
     return Card(ranking.title, tuple(blocks))
 
 
-def _p(value: float | None) -> Mark:
-    return Mark(MISSING if value is None else p_value(value), value=value)
+def _p(value: float | None) -> MarkedCell:
+    return MarkedCell(MISSING if value is None else p_value(value), value=value)
 
 
 def _tests(report: ReportDocument) -> Section:
@@ -195,7 +195,7 @@ def _tests(report: ReportDocument) -> Section:
     return Section("tests", "Statistical Tests", blocks, short="Statistical tests", search=search, detail=True)
 
 
-def _verdict_row(item: PairVerdict) -> tuple[str | int | Mark, ...]:
+def _verdict_row(item: PairVerdict) -> tuple[str | int | MarkedCell, ...]:
     if item.ratio is not None:
         size = f"x {number(item.ratio, 3)}"
     elif item.difference is None:
@@ -205,9 +205,9 @@ def _verdict_row(item: PairVerdict) -> tuple[str | int | Mark, ...]:
         size = f"{number(item.difference, 3)}{share}"
     bounds = MISSING if item.low is None or item.high is None else f"{number(item.low, 3)} to {number(item.high, 3)}"
     value = item.percent if item.percent is not None else item.difference
-    verdict = Mark(item.verdict, item.verdict, title=item.text)
+    verdict = MarkedCell(item.verdict, item.verdict, title=item.text)
     named = (item.table, item.label, item.a, item.b)
-    return (*named, Mark(size, value=value), Mark(bounds, value=item.low), _p(item.p), item.n, verdict)
+    return (*named, MarkedCell(size, value=value), MarkedCell(bounds, value=item.low), _p(item.p), item.n, verdict)
 
 
 def build_document(
@@ -378,5 +378,5 @@ def _library_parameters(item: EffectiveParameters) -> Details:
     return Details(title=title, aside=where + inexact, blocks=tuple(blocks))
 
 
-def _mark(mark: ParameterMark) -> ListItem:
+def _mark(mark: Mark) -> ListItem:
     return ListItem(text=f"{mark.parameter} is ", mark=mark.kind, rest=f": {mark.reason}" if mark.reason else "")
