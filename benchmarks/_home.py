@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from boosters_eval.core.files import FORMAT
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.plain import START, digest_line
 from boosters_eval.engine.plan import CellRef, Plan
@@ -39,13 +40,13 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
     builds = {"fit": {name: {"version": f"1.{number}", "digest": digest(name, number)[:16]} for name in LIBRARIES}}
     specs = [spec(dataset) for dataset in DATASETS]
     refs = [CellRef(i, name, seed, None) for name in LIBRARIES for i in range(len(specs)) for seed in SEEDS]
-    content = {"schema_version": 1, "name": "nightly", "specs": specs, "refs": refs, "builds": builds, "excluded": []}
+    content = {"schema_version": FORMAT, "name": "nightly", "specs": specs, "refs": refs, "builds": builds, "excluded": []}
     plan = Plan.model_validate(content)
     folder = root / plan.run_id
     folder.mkdir()
     plan_text = plan.model_dump_json(indent=1) + "\n"
     facts = {
-        "schema_version": 1, "started_at": (BEGAN + timedelta(hours=5 * number)).isoformat(timespec="seconds"),
+        "schema_version": FORMAT, "started_at": (BEGAN + timedelta(hours=5 * number)).isoformat(timespec="seconds"),
         "boosters_eval": "1.0.0", "python": "3.12.1", "git_sha": digest("commit", number)[:7], "git_branch": "main",
         "git_dirty": False, "machine": machine, "targets": builds["fit"], "jobs": 2, "executor": "local",
         "start_method": "fork", "command": ["run", "nightly"], "kind": "benchmark",
@@ -61,7 +62,7 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
         "plan": hashlib.sha256(plan_text.encode()).hexdigest()[:32],
         "facts": hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32],
     }
-    add('"begin"', {"schema_version": 1, "run_id": plan.run_id, "attempt": 1, "cells": len(refs), **beside})
+    add('"begin"', {"schema_version": FORMAT, "run_id": plan.run_id, "attempt": 1, "cells": len(refs), **beside})
     common = {}
     for i, name, seed, _ in refs:
         dataset = DATASETS[i]
