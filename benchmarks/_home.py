@@ -40,7 +40,14 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
     builds = {"fit": {name: {"version": f"1.{number}", "digest": digest(name, number)[:16]} for name in LIBRARIES}}
     specs = [spec(dataset) for dataset in DATASETS]
     refs = [CellRef(i, name, seed, None) for name in LIBRARIES for i in range(len(specs)) for seed in SEEDS]
-    content = {"schema_version": FORMAT, "name": "nightly", "specs": specs, "refs": refs, "builds": builds, "excluded": []}
+    content = {
+        "schema_version": FORMAT,
+        "name": "nightly",
+        "specs": specs,
+        "refs": refs,
+        "builds": builds,
+        "excluded": [],
+    }
     plan = Plan.model_validate(content)
     folder = root / plan.run_id
     folder.mkdir()
