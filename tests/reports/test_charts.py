@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from boosters_eval.reports.html.comparisons import contrast, forest_chart, leader, metric_chart
-from boosters_eval.reports.html.svg import RowNames, Scale, fit, legend, marker, spread, swarm, text_width, x_axis
+from boosters_eval.reports.html.svg import RowNames, Scale, fit, legend, marker, part_marks, swarm, text_width, x_axis
 from boosters_eval.reports.html.tradeoff import cost_chart, rank_chart
 from boosters_eval.reports.tables import Column, PairVerdict, RankingTable, ReportTable, Row, TableCell
 
@@ -53,7 +53,7 @@ def test_a_hundred_equal_values_still_have_places_of_their_own():
 
 
 def test_marks_at_one_place_are_spread_around_it():
-    found = spread([(10, 10), (10.5, 10), (90, 90)], 6, 8)
+    found = part_marks([(10, 10), (10.5, 10), (90, 90)], 6, 8)
     assert len({(round(x), round(y)) for x, y in found}) == 3
     assert found[2] == (90, 90)
 

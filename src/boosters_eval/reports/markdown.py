@@ -7,7 +7,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, clean_lines
 from boosters_eval.reports.document import (
     Card,
     Charts,
@@ -97,9 +97,9 @@ def _heading(title: str, level: int) -> str:
 
 
 def escape(text: str) -> str:
-    """Text escaped for Markdown: no markup, no HTML, no broken table rows."""
+    """Text escaped for Markdown: no markup, no HTML, no broken table rows, nothing that hides."""
     html = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-    return _SPECIAL.sub(lambda match: html.get(match[0], f"\\{match[0]}"), text.replace("\n", " "))
+    return _SPECIAL.sub(lambda match: html.get(match[0], f"\\{match[0]}"), clean(" ".join(text.splitlines())))
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -165,7 +165,7 @@ def _fence(text: str, language: str) -> str:
     """A code block that no content can close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}\n"
+    return f"{fence}{language}\n{clean_lines(text)}\n{fence}\n"
 
 
 def annotate(found: Sequence[tuple[str, str, str]]) -> list[str]:

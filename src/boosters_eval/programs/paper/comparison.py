@@ -15,7 +15,6 @@ from pydantic import Field, model_validator
 from boosters_eval.core.errors import ConfigError, ExitCode, FileFormatError
 from boosters_eval.core.files import FORMAT, Format, check_format, load_json, read_text
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean_lines
 from boosters_eval.programs.paper.source import dump_yaml, parse_yaml
 from boosters_eval.programs.paper.specification import Quantity, StdOver, make_target_name
 from boosters_eval.programs.paper.tolerances import MetricKind
@@ -350,10 +349,6 @@ class PaperComparison(Reported, Model):
 
     def to_model(self) -> Model:
         return self
-
-    def to_markdown(self) -> str:
-        """The report as Markdown, in which nothing is invisible: its names come from outside."""
-        return clean_lines(super().to_markdown()) + "\n"
 
     def to_yaml(self) -> str:
         """The file `comparison.yaml`."""

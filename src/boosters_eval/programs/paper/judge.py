@@ -420,9 +420,6 @@ class PaperReport(ReportedFindings):
     def to_model(self) -> PaperComparison:
         return self.comparison
 
-    def to_markdown(self) -> str:
-        return self.comparison.to_markdown()
-
     def render(self, form: str) -> str:
         """The same comparison always gives the same bytes."""
         if form not in FORMATS:

@@ -121,12 +121,12 @@ def _plan_fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int |
     config, data = _load_data(target)
     (runner,) = resolve_competitors([run.library]).values()
     training = TrainingConfig(**_plain(run.parameters))
-    native = canonicalize_native(run.known_as, _plain(run.native))
+    native = canonicalize_native(run.display_name, _plain(run.native))
     stopping = run.early_stopping
     if stopping is not None:
         training = training.replace(early_stopping_rounds=int(stopping.rounds))
         if stopping.metric:
-            native.setdefault(STOPPING_METRIC[run.known_as], stopping.metric)
+            native.setdefault(STOPPING_METRIC[run.display_name], stopping.metric)
     protocol = _make_protocol(target, run.preprocessing, native)
     metrics = match_metrics(target, data.task)
     scores = _choose_scores(metrics)

@@ -143,7 +143,7 @@ class LibraryRun(PlacedModel):
     early_stopping: EarlyStopping | None = None
 
     @property
-    def known_as(self) -> str:
+    def display_name(self) -> str:
         return self.library.partition("==")[0].strip()
 
     @property

@@ -198,14 +198,14 @@ def find_obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | N
 
 
 def _library_obstacle(run: LibraryRun) -> str | None:
-    if run.known_as not in RUNNERS:
-        return f"There is no library '{run.known_as}' here.{suggest(run.known_as, RUNNERS)}"
+    if run.display_name not in RUNNERS:
+        return f"There is no library '{run.display_name}' here.{suggest(run.display_name, RUNNERS)}"
     if run.has_version:
         parse_reference(run.library)  # refuses a version that is not exact; it is installed when the target runs
     missing = None if run.has_version else RUNNERS[run.library].missing()
     if missing is not None:
         return f"The library '{run.library}' is unavailable: {missing}."
-    if run.early_stopping and run.early_stopping.metric and run.known_as not in STOPPING_METRIC:
+    if run.early_stopping and run.early_stopping.metric and run.display_name not in STOPPING_METRIC:
         return f"The library '{run.library}' does not stop early on a metric of choice."
     return None
 

@@ -51,7 +51,7 @@ def run_parity(request: ParityRequest) -> Findings:
     planned = plan_parity(request)
     if request.dry_run:
         return PlannedParity.of_rows(planned, request)
-    return ParityRun(tuple(_carry_out(request, planned)), request.out_csv)
+    return ParityRun(tuple(_execute_plan(request, planned)), request.out_csv)
 
 
 def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
@@ -70,7 +70,7 @@ def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
     planned = plan_parity(whole, backends)
     if request.dry_run:
         return PlannedParity.of_rows(planned, request)
-    return RefreshedOracles(tuple(_carry_out(whole, planned)))
+    return RefreshedOracles(tuple(_execute_plan(whole, planned)))
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> Pa
     return make_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
 
 
-def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
+def _execute_plan(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
     """All rows of the request: run, kept and absent ones. The CSV file is written whole, after the last cell."""
     judge = _judge(request)
     judged: list[ParityRow] = []

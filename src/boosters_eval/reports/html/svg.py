@@ -111,7 +111,7 @@ def swarm(places: list[float], gap: float) -> list[int]:
     return levels
 
 
-def spread(places: list[tuple[float, float]], near: float, radius: float) -> list[tuple[float, float]]:
+def part_marks(places: list[tuple[float, float]], near: float, radius: float) -> list[tuple[float, float]]:
     """The places of marks, where those that would cover each other are put around their common place."""
     groups: list[list[int]] = []
     for index, place in enumerate(places):

@@ -21,10 +21,10 @@ from boosters_eval.reports.html.svg import (
     legend,
     line,
     marker,
+    part_marks,
     px,
     quantity,
     short,
-    spread,
     x_axis,
     y_axis,
     y_room,
@@ -115,7 +115,9 @@ def _points(
     parts, marks = [], []
     unit = f" {cost.unit}" if cost.unit else ""
     places = [(x(_mean(price)), y(_mean(score))) for _, price, score in points]
-    for (row, price, score), (at_x, at_y), (mark_x, mark_y) in zip(points, places, spread(places, 6, 8), strict=True):
+    for (row, price, score), (at_x, at_y), (mark_x, mark_y) in zip(
+        points, places, part_marks(places, 6, 8), strict=True
+    ):
         (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor, column.ceiling)
         kind = color(series[row.label])
         parts += [line(x(x1), at_y, x(x2), at_y, f"whisker {kind}"), line(at_x, y(y1), at_x, y(y2), f"whisker {kind}")]

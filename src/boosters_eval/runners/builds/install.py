@@ -142,7 +142,7 @@ class BuildOrder:
     reference: str  # as a user would name it
     requirements: Sequence[str]
     isolated: bool = False
-    settled: Callable[[], str] | None = None  # the source after it was built, if that may have changed it
+    digest_again: Callable[[], str] | None = None  # the source after it was built, if that may have changed it
 
     @property
     def build_id(self) -> str:
@@ -214,7 +214,7 @@ def _install(order: BuildOrder, home: Path | None) -> StoredBuild:
     try:
         (partial / "site").mkdir(parents=True)
         _fill(order, partial)
-        order = order if order.settled is None else replace(order, source=order.settled())
+        order = order if order.digest_again is None else replace(order, source=order.digest_again())
         record = _record(order, partial / "site", time.monotonic() - start)
         write_record(partial, record)
         built = StoredBuild(partial, record)
@@ -313,14 +313,14 @@ def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
         return BuildOrder(runner, "wheel", digest, text, [str(path)], isolated)
     before = digest_files(path)
 
-    def settled() -> str:
+    def digest_again() -> str:
         after = digest_files(path)
         edited = next((name for name, content in before.items() if after.get(name) != content), None)
         if edited is not None:  # what was built is not what there is now
             raise BuildError(f"{reference} was changed while it was being built ({edited}): try again.")
         return digest_source(after)  # with what the build itself has left there, so that it is found again
 
-    return BuildOrder(runner, "source", digest_source(before), text, [str(path)], isolated, settled)
+    return BuildOrder(runner, "source", digest_source(before), text, [str(path)], isolated, digest_again)
 
 
 def list_versions(library: str) -> list[str]:
