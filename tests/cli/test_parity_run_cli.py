@@ -182,7 +182,7 @@ def test_the_settings_of_every_run_are_those_of_parity(boosters_eval, place):
     command = ("parity", "run", "--registry", str(plugin), "--methods", "ones-a", "--max-runs", "1")
     told = boosters_eval(*command, "--verbose", "--name", "mine", "--memory-limit", "4000", "-j", "3", check=0).stderr
     assert "ones-a/4x2@1 ones-a seed 1234567890: " in told
-    assert told.endswith("Written: parity.csv\n")
+    assert told.endswith("Written: parity.csv\nTo gate a release on it: boosters-eval parity gate --csv parity.csv\n")
     assert find_run("mine").facts(1).jobs == 1
     told = boosters_eval(*command, "--observer", "lines", check=0).stderr
     assert "1/1 done, 0 failed" in told

@@ -488,6 +488,11 @@ def test_a_promotion_needs_data_sets_that_would_have_shown_a_rare_loss(home, bas
     assert decide(home, baseline, rules=rules(low_coverage=False, threshold=0.82)).promoted
 
 
+def test_a_level_that_rounds_to_the_required_one_is_shown_with_a_digit_more():
+    told = Coverage(level=0.8996, vouched=0.82, needed=13).sentence(0.825, "data set")
+    assert told.startswith("The threshold 0.825 is covered at 89.9 %, below 90 %: ")
+
+
 @pytest.mark.parametrize("value", [1.0, 0.97, 0.4])
 def test_a_lump_at_any_value_is_noted(tmp_path, value):
     scores = {f"c{index}": value if index else 0.9 for index in range(10)}

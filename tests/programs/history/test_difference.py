@@ -39,11 +39,19 @@ def test_two_runs_are_compared_number_by_number():
     assert "| 4.6.0 → 4.7.0 |" in text
     assert "paired over 5 shared splits" in text
     assert "\n\nWorse: boosters Train time (s).\n\n" in text
-    assert difference(first, first).document().tables()[0].answer == "Nothing was found to be better or worse."
+    assert difference(first, first).document().tables()[0].answer == "All 6 numbers are identical."
     page = found.to_html()
     assert "<title>run00039 against run00000</title>" in page
     assert '<span class="verdict worse">worse</span>' in page
     assert [change.metric for change in difference(first, last, ["mae"]).changes] == ["mae", "mae"]
+
+
+def test_numbers_that_cannot_be_compared_are_never_told_as_unchanged():
+    before, after = [a_series([0.5, 0.6])], [a_series([0.9, 0.9], settings="other", entry=an_entry(1))]
+    (table,) = difference(before, after).document().tables()
+    assert table.answer == "Nothing could be compared: the settings differ."
+    noisy = difference([a_series([0.5, 0.6])], [a_series([0.51, 0.6], entry=an_entry(1))]).document().tables()[0]
+    assert noisy.answer == "No number is clearly better or worse, of 1 that could be compared."
 
 
 def test_what_only_one_run_has_is_shown_and_no_pass():

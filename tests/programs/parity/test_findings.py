@@ -165,3 +165,14 @@ def test_a_binding_that_has_only_older_data_has_no_result() -> None:
     assert found.exit_code == 2
     assert found.without_result[0].startswith("m 9x1 a, 1 thread: only measured on other data")
     assert decide([row("a", "rounding", "old", 1, own=False), row("b", "rounding", "new", 2)]).exit_code == 0
+
+
+def test_a_cell_that_diverges_from_both_references_is_one_cell_of_the_gate():
+    row = given.parity_row(
+        own=True, verdict="divergent", binding_verdict="divergent", divergence=0.5, binding_max_abs=0.25
+    )
+    found = decide([row])
+    assert found.divergent == (
+        "pls 200x50 sklearn, 1 thread: divergent from the canonical binding (0.25) and the oracle sklearn 1.9.1 (0.5)",
+    )
+    assert found.summary == "DIVERGE: 1 cell judged, 1 divergent, 0 without a result"

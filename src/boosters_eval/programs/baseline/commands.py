@@ -75,7 +75,7 @@ def plan_run(
     if request.suite is None and usual not in SUITES:  # a path in a data file must not choose what is executed
         raise ConfigError(
             f"The suite '{usual}' of the baseline is not known here; name it, as in"
-            f" {given('suite', 'path/to/file.py:SUITE')}."
+            f" {given('suite', 'path/to/file.py:SUITE')}, or check a run of the same comparison with {named('run')}."
         )
     chosen = SUITES[usual] if request.suite is None else request.suite
     suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
@@ -229,6 +229,9 @@ class RecordFindings(ReportedFindings):
             screen.note(self._answer())
             if self.replaced:
                 screen.note(f"Note: it {'would replace' if self.dry else 'replaces'} {self.replaced}.")
+            if not self.dry:
+                how = "" if self.baseline.config.suite in SUITES else " --run RUN"  # another run of the same comparison
+                screen.note(f"To check a later version: boosters-eval baseline check {quote(str(self.path))}{how}")
         for item in self.baseline.absent:
             screen.note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
 

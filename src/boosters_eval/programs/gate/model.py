@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Le, MinLen
@@ -166,8 +167,11 @@ class Coverage(Model):
         level = 0.0 if self.level is None else self.level
         vouched = int(self.vouched * 1000) / 1000  # never more than is vouched for
         more = "" if self.needed is None else f"; {self.needed} would cover it"
+        covered = f"{100 * level:.0f}"
+        if covered == f"{100 * LEAST_COVERED:.0f}":  # below it by less than is shown
+            covered = f"{math.floor(1000 * level) / 10:.1f}"
         return (
-            f"The threshold {threshold} is covered at {100 * level:.0f} %, below {100 * LEAST_COVERED:.0f} %: so few "
+            f"The threshold {threshold} is covered at {covered} %, below {100 * LEAST_COVERED:.0f} %: so few "
             f"{noun}s would seldom show a rare total loss. They vouch for {vouched:.3f}{more}"
         )
 

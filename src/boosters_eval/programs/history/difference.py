@@ -300,13 +300,21 @@ def _tabulate(config: str, changes: Sequence[NumberChange]) -> ReportTable:
 
 
 def _answer(changes: Sequence[NumberChange]) -> str:
-    """What is worse and what is better, in one sentence."""
+    """What is worse and what is better, or that nothing is, in one sentence; silence is no agreement."""
+    compared = [one for one in changes if one.verdict not in (NOT_COMPARABLE, "")]
+    if not compared:
+        reasons = dict.fromkeys(one.how or one.note for one in changes if one.how or one.note)
+        return f"Nothing could be compared: {next(iter(reasons), 'one of the runs has no number').rstrip('.')}."
     named = {
         word: ", ".join(f"{one.target} {one.label}" for one in changes if one.verdict == word)
         for word in ("worse", "better")
     }
     said = "; ".join(f"{word}: {names}" for word, names in named.items() if names)
-    return f"{said[0].upper()}{said[1:]}." if said else "Nothing was found to be better or worse."
+    if said:
+        return f"{said[0].upper()}{said[1:]}."
+    if all(one.before == one.after for one in compared):
+        return f"All {len(compared)} numbers are identical." if len(compared) > 1 else "The number is identical."
+    return f"No number is clearly better or worse, of {len(compared)} that could be compared."
 
 
 def _cells(change: NumberChange) -> Iterable[TableCell]:

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.files import FORMAT, Format, load_json
 from boosters_eval.core.model import FileModel, Model
-from boosters_eval.core.text import count_of
+from boosters_eval.core.text import count_of, join_words
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.rows import ParityRow, Place, merge, read_rows, select_current
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
@@ -121,12 +121,15 @@ def decide(
             (row.verdict, f"the oracle {row.oracle}", row.divergence),
         )
         judged += any(word not in _UNCOMPARED for word, *_ in comparisons)
-        for word, against, far in comparisons:
-            if word is ParityVerdict.DIVERGENT:
-                how_far = "" if far is None else f" ({far:.3g})"
-                divergent.append(f"{name}: divergent from {against.strip()}{how_far}")
-            elif word is ParityVerdict.ORACLE_MISSING:
-                lacking.append(f"{name}: oracle_missing: {against.strip()} has no prediction to compare it with")
+        apart = [
+            against.strip() + ("" if far is None else f" ({far:.3g})")
+            for word, against, far in comparisons
+            if word is ParityVerdict.DIVERGENT
+        ]
+        if apart:
+            divergent.append(f"{name}: divergent from {join_words(apart)}")
+        if row.verdict is ParityVerdict.ORACLE_MISSING:
+            lacking.append(f"{name}: oracle_missing: the oracle {row.oracle} has no prediction to compare it with")
     return ParityDecision(divergent=tuple(divergent), without_result=tuple(lacking), n_judged=judged, n_absent=absent)
 
 

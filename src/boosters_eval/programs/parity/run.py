@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
@@ -95,6 +96,9 @@ class ParityRun(ReportedFindings):
         return build_parity_report(self.rows, list_declared(self.rows))
 
     def show(self, screen: Screen) -> None:
+        """The answer, then a line per cell."""
+        for sentence in self.document().answer:
+            screen.say(sentence)
         shown = []
         for row in self.rows:
             ending = row.status.value + (f" ({row.signal})" if row.signal else "")
@@ -107,6 +111,7 @@ class ParityRun(ReportedFindings):
     def conclude(self, screen: Screen) -> None:
         if self.out_csv is not None and not screen.quiet:
             screen.note(f"Written: {self.out_csv}")
+            screen.note(f"To gate a release on it: boosters-eval parity gate --csv {quote(str(self.out_csv))}")
 
 
 class RefreshedOracles(ParityRun):
