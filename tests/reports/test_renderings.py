@@ -4,6 +4,7 @@ import ast
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -124,6 +125,15 @@ def test_a_section_needs_an_anchor_of_its_own(anchors):
 def test_a_terminal_leaves_details_out_unless_everything_is_wanted(document):
     assert "arXiv" in shown(document)
     assert "arXiv" not in shown(document, whole=False)
+
+
+def test_answers_of_tables_stand_above_all_only_if_the_document_has_none(paper):
+    tables = tuple(replace(table, answer=f"{table.name} holds.") for table in paper.tables)
+    told = Report(tables).document()
+    assert shown(told).startswith("Table 2: Table 2 holds.\nTable 3: Table 3 holds.\n\nTable 2\n")
+    answered = shown(replace(told, answer=("Both hold.",)))
+    assert answered.startswith("Both hold.\n\nTable 2\nTable 2 holds.\n")
+    assert "\n\n\n" not in answered
 
 
 def test_a_notebook_shows_the_answer_the_tables_and_a_chart(document):

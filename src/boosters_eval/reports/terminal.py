@@ -74,11 +74,13 @@ class _Printer:
         shown = _choose(notes, self.width, every=every_note)
         self.notes = {id(given): chosen for given, chosen in zip(notes, shown, strict=True)}
         self.hidden = sum(map(len, notes)) - sum(map(len, shown))
+        self.spaced = True  # whether the last line is empty
 
     def print(self, how: str) -> None:
         self._head()
         for section in self.document.sections:
             if section.title and not all(isinstance(block, Notes) for block in section.blocks):
+                self._space()
                 self._lines([section.title], "bold")
             for block in section.blocks:
                 self._block(block)
@@ -86,15 +88,16 @@ class _Printer:
             self._lines([f"{count_of(self.hidden, 'more note')} with {how}"], "dim")
 
     def _head(self) -> None:
-        answers = [(table.name, table.answer) for table in self.tables if table.answer]
-        said = [sentence for sentence in self.document.answer if sentence not in dict(answers).values()]
+        """The answer; where there is none and there are several tables, the answers of these."""
         if self.document.title:
             self._lines([self.document.title], "bold")
-            self.console.print()
-        self._lines(said)
-        self._lines(f"{name}: {answer}" for name, answer in (answers if len(self.tables) > 1 else ()))
-        if said or (answers and len(self.tables) > 1):
-            self.console.print()
+            self._space()
+        self._lines(self.document.answer or (f"{one.name}: {one.answer}" for one in self._listed()))
+        self._space()
+
+    def _listed(self) -> list[ReportTable]:
+        several = len(self.tables) > 1 and not self.document.answer
+        return [table for table in self.tables if table.answer] if several else []
 
     def _block(self, block: Block) -> None:  # noqa: C901 (one case per block)
         match block:
@@ -102,6 +105,7 @@ class _Printer:
                 self._lines([block.text])
             case Code():
                 print_lines(self.console, [map(Text, block.text.splitlines())])
+                self.spaced = False
             case PlainTable():
                 self._table(block)
             case Listing():
@@ -121,23 +125,26 @@ class _Printer:
                 pass
 
     def _results(self, table: ReportTable) -> None:
+        self._space()
         self._lines([table.title], "bold")
-        if len(self.tables) == 1 and table.answer:
+        if table.answer and table not in self._listed() and table.answer not in self.document.answer:
             self._lines([table.answer])
         print_lines(self.console, [lay_out(_grid(table, styled=self.styled), self.width)])
+        self.spaced = False
         self._lines((f"Note: {note}" for note in self.notes[id(table.notes)]), "dim")
-        self.console.print()
+        self._space()
 
     def _table(self, table: PlainTable) -> None:
         if table.facts:
             shown = [(show_cell(name), show_cell(value)) for name, value in table.rows]
             width = max((len(name) for name, _ in shown), default=0)
             self._lines(f"{name:<{width}}  {value}" for name, value in shown)
-            self.console.print()
+            self._space()
         elif table.rows:
             rows = tuple(tuple(self._mark(cell) for cell in row) for row in table.rows)
             print_grid(Grid(table.headings, rows, keys=table.keys), self.console)
-            self.console.print()
+            self.spaced = False
+            self._space()
 
     def _mark(self, cell: PlainCell) -> Span:
         return Span(self.tidy(show_cell(cell)), _STYLES.get(getattr(cell, "kind", ""), "") if self.styled else "")
@@ -147,6 +154,13 @@ class _Printer:
         for text in map(self.tidy, texts):
             lines = [text] if self.width is None else wrapped_with_indent(text, self.width)
             print_lines(self.console, [[Text(line, style=style) for line in lines]])
+            self.spaced = False
+
+    def _space(self) -> None:
+        """One empty line, never two."""
+        if not self.spaced:
+            self.console.print()
+        self.spaced = True
 
 
 def _choose(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) -> list[list[str]]:
