@@ -32,7 +32,7 @@ def test_data_on_stdout_stay_data_and_the_verdict_goes_to_stderr(boosters_eval):
 
 def test_markdown_begins_with_the_verdict(boosters_eval):
     found = boosters_eval("compare", *VARIANTS, "-s", "3", "--against", "boosters poor", "-f", "md", "-q", check=0)
-    assert found.stdout.startswith("### ✅ Nothing is worse than boosters poor")
+    assert found.stdout.startswith("✅ Nothing is worse than boosters poor")
 
 
 @pytest.mark.parametrize(

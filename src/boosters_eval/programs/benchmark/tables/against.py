@@ -10,7 +10,8 @@ from annotated_types import Ge
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, count_of, escape_json, join_words, lower_initial
-from boosters_eval.reports.markdown import annotate, escape, markdown_table
+from boosters_eval.reports.document import Document, PlainTable, Section
+from boosters_eval.reports.markdown import annotate, render_markdown
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 
 if TYPE_CHECKING:
@@ -77,12 +78,9 @@ def tell_finding(check: AgainstCheck, finding: RivalFinding) -> str:
 
 def render_verdict(check: AgainstCheck) -> str:
     """The verdict as Markdown, with a table of all comparisons."""
-    first, *rest = list_findings(check)
-    parts = [f"### {escape(first)}\n\n"]
-    parts += [f"- {escape(line.strip())}\n" if line.startswith("  ") else f"\n**{escape(line)}**\n\n" for line in rest]
-    if check.findings:
-        parts += ["\n", markdown_table(_HEADINGS, [[escape(cell) for cell in _row(f)] for f in check.findings])]
-    return "".join(parts)
+    table = PlainTable("Comparisons", _HEADINGS, tuple(map(_row, check.findings)), keys=3)
+    section = Section("comparisons", "", (table,) if table.rows else ())
+    return render_markdown(Document("", tuple(list_findings(check)), sections=(section,)))
 
 
 def annotate_verdict(check: AgainstCheck) -> list[str]:
@@ -203,9 +201,9 @@ def _numbers(finding: RivalFinding) -> list[str]:
     return [*out, count_of(pair.n, "split"), *apart]
 
 
-def _row(finding: RivalFinding) -> list[str]:
+def _row(finding: RivalFinding) -> tuple[str, ...]:
     pair = finding.comparison
-    return [
+    return (
         finding.benchmark,
         finding.rival,
         finding.quantity or MISSING,
@@ -214,7 +212,7 @@ def _row(finding: RivalFinding) -> list[str]:
         MISSING if finding.p_family is None else p_value(finding.p_family),
         "0" if pair is None else str(pair.n),
         f"{'❌' if finding.fails or finding.missing else '⚠' if finding.alone else '✅'} {_verdict(finding)}",
-    ]
+    )
 
 
 def _verdict(finding: RivalFinding) -> str:
