@@ -1,10 +1,9 @@
 """Write docs/options.md: every command with its options, from the requests that declare them."""
 
-from importlib import import_module
 from pathlib import Path
 
-from boosters_eval.cli.parser import COMMANDS, describe_option
-from boosters_eval.core.request import FLAG, Parameter, list_options
+from boosters_eval.cli.parser import describe_option
+from boosters_eval.core.request import COMMANDS, FLAG, Parameter, list_options, load_request
 from boosters_eval.engine.settings import RunSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
@@ -19,9 +18,8 @@ def page() -> str:
     """The whole page."""
     shared = RunSettings.parameters
     parts = [HEAD, "## Every command that runs cells\n", _table(list_options(RunSettings))]
-    for command, place in COMMANDS.items():
-        module, _, name = place.partition(":")
-        request = getattr(import_module(f"boosters_eval.programs.{module}"), name)
+    for command in COMMANDS:
+        request = load_request(command)
         own = [each for each in list_options(request) if shared.get(each.name) is not each]
         also = "\nIt has the options of every command that runs cells.\n" if issubclass(request, RunSettings) else ""
         first = " ".join(request.help.partition("\n\n")[0].split())

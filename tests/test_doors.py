@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from boosters_eval import api
+from boosters_eval.core.request import load_request
 from boosters_eval.engine.settings import RunOptions, RunSettings
 from boosters_eval.programs.benchmark.request import Measuring, MeasuringOptions
 from boosters_eval.programs.bisect.request import BisectionOptions
@@ -20,9 +21,9 @@ def apart(function):
     return named, {name for annotation in packed for name in UNPACKED[annotation].__annotations__}
 
 
-@pytest.mark.parametrize("name", api.DOORS)
+@pytest.mark.parametrize("name", [*api.DOORS, "prepare_bisection"])
 def test_a_function_has_the_parameters_of_its_request_and_their_defaults(name):
-    function, request = getattr(api, name), api.request_of(name)
+    function, request = getattr(api, name), load_request(api.DOORS.get(name, "bisect"))
     given, packed = apart(function)
     named = given.keys() | packed
     assert named == {each.name for each in request.parameters.values() if each.door != "options"}

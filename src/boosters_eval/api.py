@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require, suggest
 from boosters_eval.core.files import check_home
-from boosters_eval.core.request import Request
+from boosters_eval.core.request import COMMANDS, Request, load_request
 from boosters_eval.core.terms import listen
 
 if TYPE_CHECKING:
@@ -362,8 +362,7 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     after each step. A version that cannot be installed or trained is passed over. All other options are those of
     `compare`.
     """
-    found: Bisection = _answer("bisect", {"library": library, **options})
-    return found
+    return cast("Bisection", _answer("bisect", {"library": library, **options}))
 
 
 def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
@@ -396,8 +395,7 @@ def run_parity(
     those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
     define further methods, backends and generators, `oracles` the folder of stored references.
     """
-    found: ParityRun = _answer("run_parity", locals())
-    return found
+    return cast("ParityRun", _answer("run_parity", locals()))
 
 
 def decide_parity_gate(
@@ -408,8 +406,7 @@ def decide_parity_gate(
     `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
     without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
     """
-    found: ParityDecision = _answer("decide_parity_gate", locals())
-    return found
+    return cast("ParityDecision", _answer("decide_parity_gate", locals()))
 
 
 def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> ParityReport:
@@ -420,20 +417,17 @@ def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> Parit
 
 def list_parity(registry: Files = ()) -> ParityListing:
     """The methods and backends of parity runs, and which of them can be used here."""
-    found: ParityListing = _answer("list_parity", locals())
-    return found
+    return cast("ParityListing", _answer("list_parity", locals()))
 
 
 def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:
     """The stored references of parity runs, of a folder or in the home of the runs."""
-    found: StoredOracles = _answer("list_oracles", locals())
-    return found
+    return cast("StoredOracles", _answer("list_oracles", locals()))
 
 
 def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> VerifiedOracles:
     """What is wrong with each stored reference, by its digest."""
-    found: VerifiedOracles = _answer("verify_oracles", locals())
-    return found
+    return cast("VerifiedOracles", _answer("verify_oracles", locals()))
 
 
 def refresh_oracles(
@@ -444,8 +438,7 @@ def refresh_oracles(
     **settings: Unpack[RunOptions],
 ) -> RefreshedOracles:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
-    found: RefreshedOracles = _answer("refresh_oracles", locals())
-    return found
+    return cast("RefreshedOracles", _answer("refresh_oracles", locals()))
 
 
 def explain_mapping(
@@ -464,14 +457,12 @@ def explain_mapping(
     categorical: Sequence[int] = (),
 ) -> Mappings:
     """What each library is given for the canonical parameters, and how exactly each of them is matched."""
-    found: Mappings = _answer("explain_mapping", locals())
-    return found
+    return cast("Mappings", _answer("explain_mapping", locals()))
 
 
 def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
     """Download data sets through pip; they are verified and kept in the cache."""
-    found: FetchedDatasets = _answer("fetch_datasets", locals())
-    return found
+    return cast("FetchedDatasets", _answer("fetch_datasets", locals()))
 
 
 def show_dataset(
@@ -482,8 +473,7 @@ def show_dataset(
     data: DataSettings | Mapping[str, Any] | None = None,
 ) -> DescribedDataset:
     """Describe a data set, with its audit and the distribution of its target."""
-    found: DescribedDataset = _answer("show_dataset", locals())
-    return found
+    return cast("DescribedDataset", _answer("show_dataset", locals()))
 
 
 def init_dataset(
@@ -495,28 +485,24 @@ def init_dataset(
     force: bool = False,
 ) -> WrittenSettings:
     """Write FILE.yaml with what was found in the data file of FILE:TARGET, so that it is always read so."""
-    found: WrittenSettings = _answer("init_dataset", locals())
-    return found
+    return cast("WrittenSettings", _answer("init_dataset", locals()))
 
 
 def add_builds(
     references: str | Sequence[str], *, isolated: bool = False, home: str | Path | None = None
 ) -> AddedBuilds:
     """Install builds such as 'xgboost==3.0.5', so that a later run need not."""
-    found: AddedBuilds = _answer("add_builds", locals())
-    return found
+    return cast("AddedBuilds", _answer("add_builds", locals()))
 
 
 def list_builds(home: str | Path | None = None) -> ListedBuilds:
     """The builds in this home, the latest used first."""
-    found: ListedBuilds = _answer("list_builds", locals())
-    return found
+    return cast("ListedBuilds", _answer("list_builds", locals()))
 
 
 def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
     """What is known of a build, and whether its files are as they were installed."""
-    found: ShownBuild = _answer("show_build", locals())
-    return found
+    return cast("ShownBuild", _answer("show_build", locals()))
 
 
 def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
@@ -820,72 +806,14 @@ def track_run(
     _answer("track_run", locals())
 
 
-# The request behind each function, for whoever compares them.
-DOORS = {
-    "compare": "benchmark.request:CompareRequest",
-    "run_suite": "benchmark.request:SuiteRequest",
-    "importances": "importances.request:ImportancesRequest",
-    "bisect": "bisect.request:BisectRequest",
-    "prepare_bisection": "bisect.request:BisectRequest",
-    "run_parity": "parity.request:ParityRequest",
-    "decide_parity_gate": "parity.request:ParityGateRequest",
-    "render_parity": "parity.request:ParityRenderRequest",
-    "list_parity": "parity.request:ParityListRequest",
-    "list_oracles": "parity.request:OraclesListRequest",
-    "verify_oracles": "parity.request:OraclesVerifyRequest",
-    "refresh_oracles": "parity.request:OraclesRefreshRequest",
-    "explain_mapping": "catalog.request:ExplainRequest",
-    "fetch_datasets": "catalog.request:FetchRequest",
-    "show_dataset": "catalog.request:ShowDatasetRequest",
-    "init_dataset": "catalog.request:InitDatasetRequest",
-    "add_builds": "catalog.request:AddBuildsRequest",
-    "list_builds": "catalog.request:ListBuildsRequest",
-    "show_build": "catalog.request:ShowBuildRequest",
-    "remove_builds": "catalog.request:RemoveBuildsRequest",
-    "prune_builds": "catalog.request:PruneBuildsRequest",
-    "record_baseline": "baseline.request:RecordRequest",
-    "check_baseline": "baseline.request:CheckRequest",
-    "diff_baselines": "baseline.request:DiffRequest",
-    "decide_gate": "gate.request:GateRequest",
-    "verify_decision": "runs.request:VerifyRequest",
-    "extract_paper": "paper.request:ExtractPaperRequest",
-    "list_paper_targets": "paper.request:ListPaperRequest",
-    "run_paper": "paper.request:RunPaperRequest",
-    "compare_paper": "paper.request:ComparePaperRequest",
-    "report_paper": "paper.request:ReportPaperRequest",
-    "validate_paper": "paper.request:ValidatePaperRequest",
-    "list_runs": "runs.request:ListRunsRequest",
-    "show_run": "runs.request:ShowRunRequest",
-    "open_run": "runs.request:OpenRunRequest",
-    "remove_runs": "runs.request:RemoveRunsRequest",
-    "list_history": "history.request:ListHistoryRequest",
-    "show_history": "history.request:ShowHistoryRequest",
-    "diff_runs": "history.request:DiffRunsRequest",
-    "report_history": "history.request:ReportHistoryRequest",
-    "import_history": "history.request:ImportHistoryRequest",
-    "export_history": "history.request:ExportHistoryRequest",
-    "reindex_history": "history.request:ReindexRequest",
-    "write_report": "report.request:ReportRequest",
-    "draw_figures": "report.request:FiguresRequest",
-    "list_libraries": "catalog.request:LibrariesRequest",
-    "list_datasets": "catalog.request:DatasetsRequest",
-    "list_suites": "catalog.request:SuitesRequest",
-    "list_metrics": "catalog.request:MetricsRequest",
-    "track_run": "runs.request:TrackRequest",
-}
-
-
-def request_of(door: str) -> type[Request]:
-    """The request behind a function."""
-    module, _, name = DOORS[door].partition(":")
-    found: type[Request] = getattr(import_module(f"boosters_eval.programs.{module}"), name)
-    return found
+# The command behind each function.
+DOORS = {door: command for command, (_, _, door) in COMMANDS.items() if door}
 
 
 def _request(door: str, given: dict[str, Any], called: str = "") -> Any:
     """The request that the arguments of a function make; it may be called by another name."""
     settings = given.pop("settings", {})
-    return request_of(door).of(called or door, {**given, **settings})
+    return load_request(DOORS[door]).of(called or door, {**given, **settings})
 
 
 def _answer(door: str, given: dict[str, Any]) -> Any:

@@ -7,7 +7,8 @@ import pytest
 
 from boosters_eval import __version__
 from boosters_eval.cli.app import parser, run
-from boosters_eval.cli.parser import COMMANDS, GROUPS, command_at
+from boosters_eval.cli.parser import GROUPS, command_at
+from boosters_eval.core.request import COMMANDS
 
 
 @pytest.mark.parametrize("path", COMMANDS)

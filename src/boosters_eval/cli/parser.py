@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.request import FLAG, PROGRAMS, REQUIRED, list_options
+from boosters_eval.core.request import COMMANDS, FLAG, PROGRAMS, REQUIRED, list_options, load_request
 from boosters_eval.core.terms import speaking_of, the
 
 if TYPE_CHECKING:
@@ -33,59 +32,6 @@ GROUPS = {
     "history": "The history of this home: every run, with its verdict against the run before on the same machine.\n\n"
     "Without a command, the runs are listed, the latest first.",
     "list": "List data sets, libraries, suites and metrics.",
-}
-COMMANDS = {
-    "quick": "baseline.request:QuickRequest",
-    "full": "baseline.request:FullRequest",
-    "baseline record": "baseline.request:RecordRequest",
-    "baseline check": "baseline.request:CheckRequest",
-    "baseline diff": "baseline.request:DiffRequest",
-    "compare": "benchmark.request:CompareRequest",
-    "run": "benchmark.request:SuiteRequest",
-    "builds add": "catalog.request:AddBuildsRequest",
-    "builds list": "catalog.request:ListBuildsRequest",
-    "builds show": "catalog.request:ShowBuildRequest",
-    "builds remove": "catalog.request:RemoveBuildsRequest",
-    "builds prune": "catalog.request:PruneBuildsRequest",
-    "datasets fetch": "catalog.request:FetchRequest",
-    "datasets show": "catalog.request:ShowDatasetRequest",
-    "datasets init": "catalog.request:InitDatasetRequest",
-    "explain": "catalog.request:ExplainRequest",
-    "gate": "gate.request:GateRequest",
-    "bisect": "bisect.request:BisectRequest",
-    "importances": "importances.request:ImportancesRequest",
-    "verify": "runs.request:VerifyRequest",
-    "paper extract": "paper.request:ExtractPaperRequest",
-    "paper run": "paper.request:RunPaperRequest",
-    "paper list": "paper.request:ListPaperRequest",
-    "paper compare": "paper.request:ComparePaperRequest",
-    "paper report": "paper.request:ReportPaperRequest",
-    "paper validate": "paper.request:ValidatePaperRequest",
-    "parity run": "parity.request:ParityRequest",
-    "parity gate": "parity.request:ParityGateRequest",
-    "parity render": "parity.request:ParityRenderRequest",
-    "parity list": "parity.request:ParityListRequest",
-    "parity oracles list": "parity.request:OraclesListRequest",
-    "parity oracles verify": "parity.request:OraclesVerifyRequest",
-    "parity oracles refresh": "parity.request:OraclesRefreshRequest",
-    "runs list": "runs.request:ListRunsRequest",
-    "runs show": "runs.request:ShowRunRequest",
-    "runs open": "runs.request:OpenRunRequest",
-    "runs remove": "runs.request:RemoveRunsRequest",
-    "history": "history.request:ListHistoryRequest",
-    "history show": "history.request:ShowHistoryRequest",
-    "history import": "history.request:ImportHistoryRequest",
-    "history export": "history.request:ExportHistoryRequest",
-    "history reindex": "history.request:ReindexRequest",
-    "history diff": "history.request:DiffRunsRequest",
-    "history report": "history.request:ReportHistoryRequest",
-    "list libraries": "catalog.request:LibrariesRequest",
-    "list datasets": "catalog.request:DatasetsRequest",
-    "list suites": "catalog.request:SuitesRequest",
-    "list metrics": "catalog.request:MetricsRequest",
-    "report": "report.request:ReportRequest",
-    "figures": "report.request:FiguresRequest",
-    "track": "runs.request:TrackRequest",
 }
 
 
@@ -219,8 +165,7 @@ def command_at(path: str, answer: Answer) -> click.Command | None:
 
 def _request_command(path: str, answer: Answer) -> RequestCommand | None:
     if path in COMMANDS:
-        module, _, name = COMMANDS[path].partition(":")
-        return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+        return RequestCommand(load_request(path), answer)
     is_known = bool(path) and (path in PROGRAMS or path in PROGRAMS.broken)
     return RequestCommand(PROGRAMS[path], answer) if is_known else None
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.terms import the
+from boosters_eval.core.text import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -164,6 +166,17 @@ FLAG = Accepted("True or False", anything("", bool).of, bool, "")
 TEXT = text()
 
 Door = Literal["both", "python", "options"]  # where a parameter can be given
+RUN, OUTPUT = "How to run", "Output"  # panels of the help
+# How the help spells a format, and the endings of its files.
+_FORMATS = {"markdown": "markdown (or md)", "table": "table (for a terminal)"}
+_ENDINGS = {
+    "markdown": ".md or .txt (both Markdown)",
+    "json": ".json",
+    "csv": ".csv",
+    "html": ".html",
+    "latex": ".tex",
+    "yaml": ".yaml",
+}
 
 
 @dataclass(eq=False)
@@ -285,29 +298,42 @@ class Request(Declared):
         return cls(**given)
 
 
-class OutputOptions(Declared):
-    """Where the findings go, and in which format."""
+def output_option(told: str) -> Any:
+    return parameter(None, short="-o", kind=path(), panel=OUTPUT, door="options", written=True, help=told)
 
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        panel="Output",
-        door="options",
-        written=True,
-        help="File for the result: .md or .txt (both Markdown), .json, .csv, .html or .tex. Default: stdout.",
-    )
-    format: str | None = parameter(
-        None,
-        short="-f",
-        panel="Output",
-        door="options",
-        help="markdown (or md), json, csv, html or latex. Default: by the ending of --output.",
-    )
+
+def format_option(door: Door = "options") -> Any:
+    told = "{formats}. Default: by the ending of --output."  # OutputOptions fills it in
+    return parameter(None, short="-f", panel=OUTPUT, door=door, help=told)
+
+
+def quiet_option(told: str = "Print only errors.") -> Any:
+    return parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help=told)
+
+
+class OutputOptions(Declared):
+    """Where the findings go, and in which of the request's formats; the help of both options names these."""
+
+    formats: ClassVar[tuple[str, ...]] = ("markdown", "json", "csv", "html", "latex")
+
+    output: Path | None = output_option("File for the result: {endings}. Default: stdout.")
+    format: str | None = format_option()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        said = {
+            "formats": join_words((_FORMATS.get(name, name) for name in cls.formats), "or"),
+            "endings": join_words((_ENDINGS[name] for name in cls.formats if name in _ENDINGS), "or"),
+        }
+        both = {name: cls.parameters[name] for name in ("output", "format")}
+        told = {name: replace(each, help=each.help.format(**said)) for name, each in both.items()}
+        cls.parameters = {**cls.parameters, **told}
 
 
 class JsonOption(Declared):
     """Whether a program reads the findings."""
+
+    formats: ClassVar[tuple[str, ...]] = ("json",)
 
     json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
 
@@ -332,5 +358,66 @@ def list_options(request: type[Declared]) -> list[Parameter]:
     return sorted(found, key=lambda each: (each.panel != "", panels.index(each.panel)))
 
 
-# The commands of other packages; those of this one are listed in `cli/parser.py`, so that most need not be loaded.
+# The commands of this package: the program and the name of each request, and the function of the API that makes one.
+COMMANDS = {
+    "quick": ("baseline", "QuickRequest", ""),
+    "full": ("baseline", "FullRequest", ""),
+    "baseline record": ("baseline", "RecordRequest", "record_baseline"),
+    "baseline check": ("baseline", "CheckRequest", "check_baseline"),
+    "baseline diff": ("baseline", "DiffRequest", "diff_baselines"),
+    "compare": ("benchmark", "CompareRequest", "compare"),
+    "run": ("benchmark", "SuiteRequest", "run_suite"),
+    "builds add": ("catalog", "AddBuildsRequest", "add_builds"),
+    "builds list": ("catalog", "ListBuildsRequest", "list_builds"),
+    "builds show": ("catalog", "ShowBuildRequest", "show_build"),
+    "builds remove": ("catalog", "RemoveBuildsRequest", "remove_builds"),
+    "builds prune": ("catalog", "PruneBuildsRequest", "prune_builds"),
+    "datasets fetch": ("catalog", "FetchRequest", "fetch_datasets"),
+    "datasets show": ("catalog", "ShowDatasetRequest", "show_dataset"),
+    "datasets init": ("catalog", "InitDatasetRequest", "init_dataset"),
+    "explain": ("catalog", "ExplainRequest", "explain_mapping"),
+    "gate": ("gate", "GateRequest", "decide_gate"),
+    "bisect": ("bisect", "BisectRequest", "bisect"),
+    "importances": ("importances", "ImportancesRequest", "importances"),
+    "verify": ("runs", "VerifyRequest", "verify_decision"),
+    "paper extract": ("paper", "ExtractPaperRequest", "extract_paper"),
+    "paper run": ("paper", "RunPaperRequest", "run_paper"),
+    "paper list": ("paper", "ListPaperRequest", "list_paper_targets"),
+    "paper compare": ("paper", "ComparePaperRequest", "compare_paper"),
+    "paper report": ("paper", "ReportPaperRequest", "report_paper"),
+    "paper validate": ("paper", "ValidatePaperRequest", "validate_paper"),
+    "parity run": ("parity", "ParityRequest", "run_parity"),
+    "parity gate": ("parity", "ParityGateRequest", "decide_parity_gate"),
+    "parity render": ("parity", "ParityRenderRequest", "render_parity"),
+    "parity list": ("parity", "ParityListRequest", "list_parity"),
+    "parity oracles list": ("parity", "OraclesListRequest", "list_oracles"),
+    "parity oracles verify": ("parity", "OraclesVerifyRequest", "verify_oracles"),
+    "parity oracles refresh": ("parity", "OraclesRefreshRequest", "refresh_oracles"),
+    "runs list": ("runs", "ListRunsRequest", "list_runs"),
+    "runs show": ("runs", "ShowRunRequest", "show_run"),
+    "runs open": ("runs", "OpenRunRequest", "open_run"),
+    "runs remove": ("runs", "RemoveRunsRequest", "remove_runs"),
+    "history": ("history", "ListHistoryRequest", "list_history"),
+    "history show": ("history", "ShowHistoryRequest", "show_history"),
+    "history import": ("history", "ImportHistoryRequest", "import_history"),
+    "history export": ("history", "ExportHistoryRequest", "export_history"),
+    "history reindex": ("history", "ReindexRequest", "reindex_history"),
+    "history diff": ("history", "DiffRunsRequest", "diff_runs"),
+    "history report": ("history", "ReportHistoryRequest", "report_history"),
+    "list libraries": ("catalog", "LibrariesRequest", "list_libraries"),
+    "list datasets": ("catalog", "DatasetsRequest", "list_datasets"),
+    "list suites": ("catalog", "SuitesRequest", "list_suites"),
+    "list metrics": ("catalog", "MetricsRequest", "list_metrics"),
+    "report": ("report", "ReportRequest", "write_report"),
+    "figures": ("report", "FiguresRequest", "draw_figures"),
+    "track": ("runs", "TrackRequest", "track_run"),
+}
+# Those of other packages.
 PROGRAMS: Registry[type[Request]] = Registry("program", group="boosters_eval.programs", fault=must_extend(Request))
+
+
+def load_request(command: str) -> type[Request]:
+    """The request of a command of this package, which is imported only now."""
+    program, name, _ = COMMANDS[command]
+    found: type[Request] = getattr(import_module(f"boosters_eval.programs.{program}.request"), name)
+    return found

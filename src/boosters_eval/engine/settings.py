@@ -7,7 +7,20 @@ from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, Accepted, InHome, anything, count, number, parameter, path, text
+from boosters_eval.core.request import (
+    FLAG,
+    OUTPUT,
+    RUN,
+    Accepted,
+    InHome,
+    anything,
+    count,
+    number,
+    parameter,
+    path,
+    quiet_option,
+    text,
+)
 from boosters_eval.core.terms import given, named, the
 
 if TYPE_CHECKING:
@@ -16,7 +29,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.execute import Executor
     from boosters_eval.engine.observer import Observer
 
-RUN, OUTPUT = "How to run", "Output"  # the panels of the help
 DASK = "dask"
 _PLACES = ("address", "scheduler_file", "workers")  # of a cluster; a run has one
 _NAME = re.compile(r"[^\W_][\w.+-]{0,63}")
@@ -38,6 +50,11 @@ RUN_NAME = Accepted(
 )
 
 RUN_REFERENCE = text("a run's id, the beginning of one, its name, or 'last'", "RUN")
+
+
+def run_parameter(told: str) -> Any:
+    """An earlier run; `told` says what is done with it."""
+    return parameter(None, kind=RUN_REFERENCE, help=f"{told}: its id, the beginning of it, its name, or 'last'.")
 
 
 class RunSettings(InHome):
@@ -102,7 +119,7 @@ class RunSettings(InHome):
         False, kind=FLAG, panel=OUTPUT, door="options", help="Show what would run, but run nothing."
     )
     verbose: bool = parameter(False, short="-v", kind=FLAG, panel=OUTPUT, help="Print more.")
-    quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print only the result.")
+    quiet: bool = quiet_option("Print only the result.")
     command_line: Sequence[str] = parameter(
         (), several=True, door="python", help="The command that asks for the run, for its record."
     )

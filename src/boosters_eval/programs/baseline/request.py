@@ -10,18 +10,30 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     FLAG,
     MAX_SEEDS,
+    OUTPUT,
+    RUN,
     Accepted,
     Declared,
     Request,
     anything,
     count,
     number,
+    output_option,
     parameter,
     path,
+    quiet_option,
 )
 from boosters_eval.core.terms import given, named, the
-from boosters_eval.engine.settings import OUTPUT, RUN
-from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, Settings, Tolerant, libraries_parameter
+from boosters_eval.engine.settings import run_parameter
+from boosters_eval.programs.benchmark.request import (
+    BEFORE_A_LIBRARY,
+    BUILDS,
+    Settings,
+    Tolerant,
+    libraries_parameter,
+    seeds_parameter,
+    suite_parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,16 +128,8 @@ class Selection(Settings):
 class ResultsOf(Selection):
     """Where results come from: a suite that is run, or an earlier run."""
 
-    suite: Any = parameter(
-        None,
-        kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
-        help="A suite by name, or path/to/file.py:SUITE.",
-    )
-    run: str | None = parameter(
-        None,
-        kind=anything("a run's id, the beginning of one, its name, or 'last'", str, metavar="RUN"),
-        help="Use an earlier run: its id, the beginning of it, its name, or 'last'.",
-    )
+    suite: Any = suite_parameter(None, "A suite by name, or path/to/file.py:SUITE.")
+    run: str | None = run_parameter("Use an earlier run")
     results: Any = parameter(None, kind=_file_or("ResultCollection"), help="Use a results file.")
 
     def check(self) -> None:
@@ -160,9 +164,7 @@ class RecordRequest(ResultsOf, Allowance, Request):
         door="options",
         help="The file to record to. Default: tests/baselines/baseline.json.",
     )
-    seeds: int | None = parameter(
-        None, short="-s", kind=count(1, MAX_SEEDS), help="Number of random splits. Default: the suite's."
-    )
+    seeds: int | None = seeds_parameter("Number of random splits. Default: the suite's.")
     continue_on_error: bool = parameter(
         False,
         kind=FLAG,
@@ -183,15 +185,7 @@ class Checking(Selection, Tolerant, Judging):
 
     formats: ClassVar[tuple[str, ...]] = ("markdown", "json", "csv", "html")
 
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        panel=OUTPUT,
-        door="options",
-        written=True,
-        help="File for the results: .json, .csv, .html, .md or .txt (both Markdown).",
-    )
+    output: Path | None = output_option("File for the results: .json, .csv, .html, .md or .txt (both Markdown).")
 
 
 class CheckRequest(Checking, ResultsOf, Request):
@@ -209,12 +203,10 @@ class CheckRequest(Checking, ResultsOf, Request):
     baseline: Any = parameter(
         None, kind=_file_or("Baseline"), help="The baseline. Default: tests/baselines/baseline.json."
     )
-    seeds: int | str | None = parameter(
-        None,
-        short="-s",
-        kind=count(1, MAX_SEEDS, other=("auto",)),
-        help="Number of random splits, or auto (with --statistical): as many of the recorded ones as it takes to"
-        " decide. Default: all recorded.",
+    seeds: int | str | None = seeds_parameter(
+        "Number of random splits, or auto (with --statistical): as many of the recorded ones as it takes to decide."
+        " Default: all recorded.",
+        auto=True,
     )
     max_seeds: int | None = parameter(
         None,
@@ -255,14 +247,7 @@ class DiffRequest(Judging, Request):
 
     before: Any = parameter(kind=_file_or("Baseline", "A.json"), argument=True, help="The earlier baseline.")
     after: Any = parameter(kind=_file_or("Baseline", "B.json"), argument=True, help="The later baseline.")
-    quiet: bool = parameter(
-        False,
-        short="-q",
-        kind=FLAG,
-        panel=OUTPUT,
-        door="options",
-        help="Print only the verdict, no table.",
-    )
+    quiet: bool = quiet_option("Print only the verdict, no table.")
 
 
 def _check_once(argument: Path | None, option: Any, name: str) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     FLAG,
     MAX_SEEDS,
+    OUTPUT,
+    RUN,
     Accepted,
     Declared,
+    Door,
     OutputOptions,
     Request,
     anything,
@@ -21,13 +24,14 @@ from boosters_eval.core.request import (
     text,
 )
 from boosters_eval.core.terms import given, named, the
-from boosters_eval.engine.settings import OUTPUT, RUN, RunOptions, RunSettings
+from boosters_eval.engine.settings import RunOptions, RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.runners.parameters import TrainingConfig
 
+TestName = Literal["corrected", "welch", "paired", "wilcoxon"]
 DATA = "Files of your own"
 TRAINING = "Training"
 _OF_ANY_COMMAND = ("home", "verbose", "quiet", "dry_run", "command_line", "track")
@@ -40,6 +44,7 @@ BEFORE_A_NAME = r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
 
 
+DEFAULT_SEEDS = "Default: 5, or the variable BOOSTERS_EVAL_SEEDS."
 _SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
 _CV = "folds or folds x repeats, such as 5 or 5x10"
 
@@ -53,13 +58,28 @@ def libraries_parameter(told: str) -> Any:
     return names_parameter(None, "libraries", told, option="--library", short="-l", separator=BEFORE_A_LIBRARY)
 
 
+def boosters_parameter() -> Any:
+    told = "Boosters: gbdt, gblinear, linear_trees. Default: gbdt."
+    return names_parameter(("gbdt",), "boosters", told, short="-b")
+
+
 def metrics_parameter(told: str) -> Any:
     return names_parameter((), "metrics", told, option="--metric", short="-m", separator=BEFORE_A_NAME)
 
 
-def _seeds_parameter(default: str) -> Any:
-    kind = count(1, MAX_SEEDS, other=("auto",))
-    return parameter(None, short="-s", kind=kind, help=f"{_SEEDS} Default: {default}")
+def seeds_parameter(told: str, *, auto: bool = False) -> Any:
+    kind = count(1, MAX_SEEDS, other=("auto",) if auto else ())
+    return parameter(None, short="-s", kind=kind, help=told)
+
+
+def suite_parameter(default: str | None, told: str) -> Any:
+    kind = anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME")
+    return parameter(default, kind=kind, help=told)
+
+
+def judging_test_parameter(panel: str = "", door: Door = "both") -> Any:
+    told = "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon."
+    return parameter("corrected", kind=choice(*get_args(TestName)), panel=panel, door=door, help=told)
 
 
 def _cv_parameter() -> Any:
@@ -67,7 +87,7 @@ def _cv_parameter() -> Any:
     return parameter(None, kind=kind, help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
 
 
-def _profile_parameter(default: str | None, further: str = "") -> Any:
+def profile_parameter(default: str | None, further: str = "") -> Any:
     told = f"parity (mapped by meaning) or defaults (each library's own).{further}"
     return parameter(default, kind=anything("a profile", metavar="parity|defaults"), help=told)
 
@@ -215,7 +235,16 @@ SPLIT = (
 )
 
 
-class BenchmarkParameters(TrainingParameters, DataParameters):
+class TargetParameters(DataParameters):
+    """What is predicted, where a file or a data frame does not say it."""
+
+    task: Any = parameter(None, kind=choice(*TASKS), help="The task of a FILE, instead of inferring it.")
+    target: str | None = parameter(
+        None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
+    )
+
+
+class BenchmarkParameters(TrainingParameters, TargetParameters):
     """What is trained on what, and how rows are split."""
 
     datasets: Any = names_parameter(
@@ -226,29 +255,19 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
         short="-d",
     )
     libraries: Any = libraries_parameter(f"Libraries{BUILDS} Default: all that are installed.")
-    booster: Any = names_parameter(
-        ("gbdt",), "boosters", "Boosters: gbdt, gblinear, linear_trees. Default: gbdt.", short="-b"
-    )
-    seeds: int | str | None = _seeds_parameter("5, or the variable BOOSTERS_EVAL_SEEDS.")
+    booster: Any = boosters_parameter()
+    seeds: int | str | None = seeds_parameter(f"{_SEEDS} {DEFAULT_SEEDS}", auto=True)
     cv: str | int | None = _cv_parameter()
     split: str | None = parameter(
         None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
     )
-    task: Any = parameter(None, kind=choice(*TASKS), help="The task of a FILE, instead of inferring it.")
-    target: str | None = parameter(
-        None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
-    )
-    profile: Any = _profile_parameter("parity")
+    profile: Any = profile_parameter("parity")
 
 
 class Verdicts(OutputOptions):
     """How a comparison is judged and shown, and whether it is a check."""
 
-    test: Literal["corrected", "welch", "paired", "wilcoxon"] = _of_verdict(
-        "corrected",
-        choice("corrected", "welch", "paired", "wilcoxon"),
-        "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon.",
-    )
+    test: TestName = judging_test_parameter(OUTPUT, "options")
     highlight_significant: bool = _of_verdict(
         True, FLAG, "Highlight the best mean only if its lead is significant, or always.", negative="--highlight-best"
     )
@@ -262,12 +281,9 @@ class Verdicts(OutputOptions):
 
 
 class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request):
-    """Libraries on data sets."""
-
     command: ClassVar = "compare"
     help: ClassVar = "Compare libraries on data sets."
     program: ClassVar = "boosters_eval.programs.benchmark.compare:compare"
-    formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
     max_seeds: int | None = parameter(
         None, kind=count(2, MAX_SEEDS), help="The most seeds that --seeds auto may use. Default: 50."
@@ -297,23 +313,16 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
 
 
 class SuiteRequest(Settings, Tolerant, Verdicts, Request):
-    """A suite of benchmarks."""
-
     command: ClassVar = "run"
     help: ClassVar = "Run a suite."
     program: ClassVar = "boosters_eval.programs.benchmark.compare:run_suite"
-    formats: ClassVar = CompareRequest.formats
 
-    suite: Any = parameter(
-        "quick",
-        kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
-        help="A suite by name, or path/to/file.py:SUITE. Default: quick.",
-    )
+    suite: Any = suite_parameter("quick", "A suite by name, or path/to/file.py:SUITE. Default: quick.")
     libraries: Any = libraries_parameter(f"Run only these libraries{BUILDS} Default: all of the suite.")
-    seeds: int | str | None = _seeds_parameter("those that the suite or its configs name.")
+    seeds: int | str | None = seeds_parameter(f"{_SEEDS} Default: those that the suite or its configs name.", auto=True)
     cv: str | int | None = _cv_parameter()
     metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
-    profile: Any = _profile_parameter(None, " Default: the suite's.")
+    profile: Any = profile_parameter(None, " Default: the suite's.")
 
     def check(self) -> None:
         super().check()

@@ -9,6 +9,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     FLAG,
     MAX_SEEDS,
+    REQUIRED,
     Accepted,
     OutputOptions,
     Request,
@@ -21,14 +22,14 @@ from boosters_eval.core.request import (
 )
 from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import join_words
-from boosters_eval.engine.settings import OUTPUT
 from boosters_eval.programs.benchmark.request import (
     BEFORE_A_LIBRARY,
     BEFORE_A_NAME,
-    DataParameters,
     MeasuringOptions,
     Settings,
+    TargetParameters,
     TrainingParameters,
+    profile_parameter,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
 _SOURCES = ("versions", "wheels", "folder")
 
 
-def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Accepted:
-    single = anything(words, *types, metavar=metavar)
+def _single(
+    name: str, words: str, told: str, default: Any = REQUIRED, types: tuple[type, ...] = (), **more: Any
+) -> Any:
+    """A parameter with which other programs take several."""
+    single = anything(words, *types)
 
     def of(value: Any) -> Any:
         if not isinstance(value, tuple) or not all(isinstance(word, str) for word in value):
@@ -49,7 +53,8 @@ def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Accep
             raise ConfigError(f"{the(name)} of bisect must be a single one. Got {', '.join(value)} instead.")
         return single.of(value[0])
 
-    return Accepted(words, of, str, metavar)
+    kind = Accepted(words, of, str, "NAME")
+    return parameter(default, kind=kind, short=f"-{name[0]}", several=True, raw=True, help=told, **more)
 
 
 def _versions(value: Any) -> str | Sequence[str]:
@@ -60,7 +65,7 @@ def _versions(value: Any) -> str | Sequence[str]:
     return value
 
 
-class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters, Request):
+class BisectRequest(Settings, OutputOptions, TrainingParameters, TargetParameters, Request):
     command: ClassVar = "bisect"
     help: ClassVar = """Find the version of a library with which a number changed.
 
@@ -70,13 +75,12 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
     program: ClassVar = "boosters_eval.programs.bisect.search:bisect"
     formats: ClassVar = ("markdown", "json", "html")
 
-    library: str = parameter(
-        short="-l",
-        kind=_single("library", "the name of a library", str),
-        several=True,
-        raw=True,
+    library: str = _single(
+        "library",
+        "the name of a library",
+        "The library, or path/to/file.py:Class.",
+        types=(str,),
         separator=BEFORE_A_LIBRARY,
-        help="The library, or path/to/file.py:Class.",
     )
     versions: str | Sequence[str] | None = parameter(
         None,
@@ -104,23 +108,14 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
         help="What builds a wheel of a commit, in a shell; {wheels} is a folder for it. Default: pip wheel.",
     )
     isolated: bool = parameter(False, kind=FLAG, help="Install each version with dependencies of its own.")
-    dataset: Any = parameter(
-        "california",
-        short="-d",
-        kind=_single("dataset", "a data set"),
-        several=True,
-        raw=True,
-        help="A data set by name, or FILE.csv:TARGET.",
-    )
-    metric: Any = parameter(
-        None,
-        short="-m",
-        kind=_single("metric", "a metric"),
-        several=True,
-        raw=True,
-        separator=BEFORE_A_NAME,
-        help="The number: a metric, train_time_s, predict_time_s or another time (with --timing-mode), or memory."
+    dataset: Any = _single("dataset", "a data set", "A data set by name, or FILE.csv:TARGET.", "california")
+    metric: Any = _single(
+        "metric",
+        "a metric",
+        "The number: a metric, train_time_s, predict_time_s or another time (with --timing-mode), or memory."
         " Default: the metric that decides by the task.",
+        None,
+        separator=BEFORE_A_NAME,
     )
     tolerance: float | None = parameter(
         None,
@@ -133,48 +128,15 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters,
         help="The chance, at most, of naming a wrong version.",
     )
     max_seeds: int = parameter(50, kind=count(2, MAX_SEEDS), help="The most seeds that a step may use.")
-    booster: Any = parameter(
-        "gbdt",
-        short="-b",
-        kind=_single("booster", "a booster"),
-        several=True,
-        raw=True,
-        help="The booster: gbdt, gblinear or linear_trees.",
-    )
+    booster: Any = _single("booster", "a booster", "The booster: gbdt, gblinear or linear_trees.", "gbdt")
     split: str | None = parameter(
         None,
         kind=text("random or group:COLUMN", "random|group:COLUMN"),
         help="How rows are split: random, or group:COLUMN (no group on both sides).",
     )
-    task: Any = parameter(
-        None, kind=anything("a task", metavar="TASK"), help="The task of a FILE, instead of inferring it."
-    )
-    target: str | None = parameter(
-        None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
-    )
-    profile: Any = parameter(
-        "parity",
-        kind=anything("a profile", metavar="parity|defaults"),
-        help="parity (mapped by meaning) or defaults (the library's own).",
-    )
+    profile: Any = profile_parameter("parity")
     on_step: Callable[[BisectionStep], None] | None = parameter(
         None, kind=anything("a function"), door="python", help="Is called with each step when it has ended."
-    )
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        panel=OUTPUT,
-        door="options",
-        written=True,
-        help="File for the answer: .md or .txt (both Markdown), .json or .html. Default: stdout.",
-    )
-    format: str | None = parameter(
-        None,
-        short="-f",
-        panel=OUTPUT,
-        door="options",
-        help="markdown (or md), json or html. Default: by the ending of --output.",
     )
 
     def check(self) -> None:

@@ -14,7 +14,6 @@ from boosters_eval.core.request import (
     JsonOption,
     RemovalOptions,
     Request,
-    anything,
     choice,
     count,
     number,
@@ -28,7 +27,9 @@ from boosters_eval.programs.benchmark.request import (
     TASKS,
     DataParameters,
     TrainingParameters,
+    boosters_parameter,
     libraries_parameter,
+    profile_parameter,
 )
 
 if TYPE_CHECKING:
@@ -41,14 +42,12 @@ class LibrariesRequest(JsonOption, Request):
     command: ClassVar = "list libraries"
     help: ClassVar = "Libraries: version, boosters and tasks, or why unavailable."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_libraries"
-    formats: ClassVar = ("json",)
 
 
 class DatasetsRequest(JsonOption, Request):
     command: ClassVar = "list datasets"
     help: ClassVar = "Data sets: task, size, classes, source and availability."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_datasets"
-    formats: ClassVar = ("json",)
 
     every: bool = parameter(False, option="--all", kind=FLAG, help="Also the generated problems of the gate suite.")
 
@@ -60,14 +59,12 @@ Suites: what each would run, and the estimated time.
 
 The estimate comes from the history of this machine."""
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_suites"
-    formats: ClassVar = ("json",)
 
 
 class MetricsRequest(JsonOption, Request):
     command: ClassVar = "list metrics"
     help: ClassVar = "Metrics: their tasks, and which direction is better."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_metrics"
-    formats: ClassVar = ("json",)
 
 
 class ExplainRequest(TrainingParameters, Request):
@@ -81,22 +78,11 @@ class ExplainRequest(TrainingParameters, Request):
 
     libraries: Any = libraries_parameter(f"Libraries to explain{BUILDS} Either these or --all.")
     every: bool = parameter(False, option="--all", kind=FLAG, help="One table for all libraries.")
-    booster: Any = parameter(
-        ("gbdt",),
-        short="-b",
-        kind=anything("boosters", metavar="NAME"),
-        several=True,
-        raw=True,
-        help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.",
-    )
+    booster: Any = boosters_parameter()
     task: str = parameter(
         "regression", kind=choice(*TASKS), help="regression, binary, multiclass, quantile or ranking."
     )
-    profile: Any = parameter(
-        "parity",
-        kind=anything("a profile", metavar="parity|defaults"),
-        help="parity (mapped by meaning) or defaults (each library's own).",
-    )
+    profile: Any = profile_parameter("parity")
     classes: int = parameter(3, kind=count(3), help="Number of classes, for multiclass.")
     quantiles: Sequence[float] = parameter(
         (0.5,),
@@ -192,14 +178,12 @@ class ListBuildsRequest(InHome, JsonOption, Request):
     command: ClassVar = "builds list"
     help: ClassVar = "List the builds in this home, the latest used first."
     program: ClassVar = "boosters_eval.programs.catalog.builds:list_builds"
-    formats: ClassVar = ("json",)
 
 
 class ShowBuildRequest(InHome, JsonOption, Request):
     command: ClassVar = "builds show"
     help: ClassVar = "Show what is known of a build, and whether its files are as they were installed."
     program: ClassVar = "boosters_eval.programs.catalog.builds:show_build"
-    formats: ClassVar = ("json",)
 
     reference: str = parameter(kind=text("a build", "BUILD"), argument=True, help=_BUILD)
 

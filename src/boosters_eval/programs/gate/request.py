@@ -6,8 +6,21 @@ from pathlib import Path  # noqa: TC003 (a request keeps its annotations)
 from typing import TYPE_CHECKING, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, Request, anything, choice, count, number, parameter, path, text
+from boosters_eval.core.request import (
+    FLAG,
+    InHome,
+    Request,
+    choice,
+    count,
+    number,
+    output_option,
+    parameter,
+    path,
+    quiet_option,
+    text,
+)
 from boosters_eval.core.terms import named, the
+from boosters_eval.engine.settings import run_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +28,7 @@ if TYPE_CHECKING:
 TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a promotion
 
 
-class GateRequest(Request):
+class GateRequest(InHome, Request):
     command: ClassVar = "gate"
     help: ClassVar = (
         "Decide whether a version may be released.\n\n"
@@ -24,11 +37,7 @@ class GateRequest(Request):
     )
     program: ClassVar = "boosters_eval.programs.gate.decision:decide_and_write"
 
-    run: str | None = parameter(
-        None,
-        kind=anything("a run's id, the beginning of one, its name, or 'last'", str, metavar="RUN"),
-        help="A finished run: its id, the beginning of it, its name, or 'last'.",
-    )
+    run: str | None = run_parameter("A finished run")
     baseline: Path | None = parameter(
         None, kind=path(), help="The baseline or results file that the run is compared with."
     )
@@ -60,23 +69,9 @@ class GateRequest(Request):
         False, kind=FLAG, help="Accept a threshold that so few data sets cover at less than 90 %."
     )
     allow_flaky: int = parameter(0, kind=count(0), help="How many cells may have failed before they finished.")
-    output: Path | None = parameter(
-        None,
-        short="-o",
-        kind=path(),
-        door="options",
-        written=True,
-        help="File for the decision. Default: in gate/ under the home of the runs.",
-    )
+    output: Path | None = output_option("File for the decision. Default: in gate/ under the home of the runs.")
     json: bool = parameter(False, kind=FLAG, door="options", help="Print the decision as JSON.")
-    quiet: bool = parameter(
-        False,
-        short="-q",
-        kind=FLAG,
-        door="options",
-        help="Print nothing; only write the file and set the exit code.",
-    )
-    home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
+    quiet: bool = quiet_option("Print nothing; only write the file and set the exit code.")
 
     def check(self) -> None:
         super().check()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
+    OUTPUT,
     SPAN,
     Accepted,
     InHome,
@@ -21,7 +22,7 @@ from boosters_eval.core.request import (
     text,
 )
 from boosters_eval.core.terms import named, the
-from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
+from boosters_eval.engine.settings import RUN_REFERENCE
 from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BEFORE_A_NAME
 
 if TYPE_CHECKING:
@@ -70,30 +71,22 @@ class HistoryFilters(InHome):
 
 
 class ListHistoryRequest(HistoryFilters, JsonOption, Request):
-    """The runs, with what changed in each."""
-
     command: ClassVar = "history"
     help: ClassVar = "List the runs."
     program: ClassVar = "boosters_eval.programs.history.query:list_history"
-    formats: ClassVar = ("json",)
 
     limit: int | None = parameter(30, short="-n", kind=count(1), help=_LATEST)
 
 
 class ShowHistoryRequest(InHome, JsonOption, Request):
-    """One run, number by number."""
-
     command: ClassVar = "history show"
     help: ClassVar = "Show one run: what it measured, and every number against the run before on the same machine."
     program: ClassVar = "boosters_eval.programs.history.query:show_history"
-    formats: ClassVar = ("json",)
 
     reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
 
 
 class DiffRunsRequest(InHome, OutputOptions, Request):
-    """Two runs, number by number."""
-
     command: ClassVar = "history diff"
     help: ClassVar = """\
 Compare two runs number by number: paired over the splits that both have, and saying so where not.
@@ -101,7 +94,6 @@ Compare two runs number by number: paired over the splits that both have, and sa
 Other data or settings are not compared, nor are times of different machines. Exit 0 whatever the verdicts: to gate on
 them, use a baseline or 'compare --against'."""
     program: ClassVar = "boosters_eval.programs.history.difference:diff_runs"
-    formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
     before: str = parameter(kind=text(RUN_REFERENCE.words, "BEFORE"), argument=True, help=_REFERENCE)
     after: str = parameter(kind=text(RUN_REFERENCE.words, "AFTER"), argument=True, help=_REFERENCE)
@@ -111,20 +103,15 @@ them, use a baseline or 'compare --against'."""
 
 
 class ReportHistoryRequest(HistoryFilters, OutputOptions, Request):
-    """All runs, line by line."""
-
     command: ClassVar = "history report"
     help: ClassVar = """\
 Draw every benchmark, competitor and metric over all runs, and mark where a number changed its level.
 
 A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line."""
     program: ClassVar = "boosters_eval.programs.history.report:report_history"
-    formats: ClassVar = ("markdown", "json", "csv", "html", "latex")
 
 
 class ImportHistoryRequest(InHome, Request):
-    """Results of other machines."""
-
     command: ClassVar = "history import"
     help: ClassVar = """\
 Add results of other machines to the history. Importing a file twice is harmless.
@@ -141,8 +128,6 @@ A file that holds no results is told, and the others are still imported; the exi
 
 
 class ExportHistoryRequest(HistoryFilters, Request):
-    """Runs for another machine, or numbers for another program."""
-
     command: ClassVar = "history export"
     help: ClassVar = """\
 Write the benchmark runs of the history to a file or to stdout.
@@ -171,8 +156,6 @@ The filters choose runs for json, and numbers for csv. A run that cannot be read
 
 
 class ReindexRequest(InHome, Request):
-    """The index, made anew."""
-
     command: ClassVar = "history reindex"
     help: ClassVar = (
         "Read all runs and imported files anew. Nothing but time is lost with the index: it only repeats what they say."

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import MAX_SEEDS, OutputOptions, Request, anything, count, parameter, text
+from boosters_eval.core.request import OutputOptions, Request, anything, count, parameter, text
 from boosters_eval.core.terms import given, named, the
-from boosters_eval.engine.settings import OUTPUT
 from boosters_eval.programs.benchmark.request import (
+    DEFAULT_SEEDS,
     BenchmarkParameters,
     Settings,
     Tolerant,
     check_splits,
+    seeds_parameter,
 )
 
 if TYPE_CHECKING:
@@ -22,19 +23,12 @@ KINDS = ("permutation", "gain", "split", "shap")
 
 
 class ImportancesRequest(Settings, Tolerant, OutputOptions, BenchmarkParameters, Request):
-    """What the model of each library relies on."""
-
     command: ClassVar = "importances"
     help: ClassVar = "Compare what the models of libraries rely on: importances, attributions and predictions."
     program: ClassVar = "boosters_eval.programs.importances.results:explain"
     formats: ClassVar = ("markdown", "json", "csv", "html", "latex", "table")
 
-    seeds: int | None = parameter(
-        None,
-        short="-s",
-        kind=count(1, MAX_SEEDS),
-        help="Number of random splits. Default: 5, or the variable BOOSTERS_EVAL_SEEDS.",
-    )
+    seeds: int | None = seeds_parameter(f"Number of random splits. {DEFAULT_SEEDS}")
     kinds: str | Sequence[str] = parameter(
         KINDS,
         kind=anything("names of importances", metavar="KIND"),
@@ -56,14 +50,6 @@ class ImportancesRequest(Settings, Tolerant, OutputOptions, BenchmarkParameters,
         help="Columns that are shuffled and ranked together: --group place=lat,lon size=a,b.",
     )
     top: int = parameter(10, kind=count(1), door="options", help="How many columns are shown.")
-    format: str | None = parameter(
-        None,
-        short="-f",
-        panel=OUTPUT,
-        door="options",
-        help="markdown (or md), json, csv, html, or table, which is for a terminal. Default: by the ending of"
-        " --output.",
-    )
 
     def check(self) -> None:
         """Refuse what contradicts itself."""

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from boosters_eval.core.request import (
     FLAG,
-    MAX_SEEDS,
+    RUN,
     Accepted,
     Declared,
+    OutputOptions,
     Request,
     anything,
     choice,
     count,
+    format_option,
     parameter,
     path,
+    quiet_option,
     text,
 )
-from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
+from boosters_eval.engine.settings import RunSettings
+from boosters_eval.programs.benchmark.request import seeds_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +33,6 @@ Role = Literal["datasets", "metrics", "models"]  # what the rows or columns of a
 Parentheses = Literal["std", "count"]
 Decimal = Literal["point", "comma"]
 FORMATS = ("yaml", "json", "markdown", "html", "latex")
-_FORMAT = "yaml, json, markdown (or md), html or latex. Default: by the ending of --output."
 _VERDICT = (
     "Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad"
     " file."
@@ -53,10 +56,6 @@ def _stored(words: str, kind: str) -> Accepted:
         return value
 
     return Accepted(words, of, Path, "FILE")
-
-
-def _written(told: str) -> Any:
-    return parameter(None, short="-o", kind=path(), panel=OUTPUT, door="options", written=True, help=told)
 
 
 _NAME = Accepted("a name", _name, _name, "NAME")
@@ -128,15 +127,9 @@ class ListPaperRequest(_OurModel, Request):
     json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
 
 
-class _Specified(Declared):
+class ReproductionRequest(RunSettings, _OurModel, Request):
     spec: Path = parameter(kind=_SPEC, help="The specification (benchmarks.yaml).")
-
-
-class _Quiet(Declared):
-    quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print only errors.")
-
-
-class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):
+    quiet: bool = quiet_option()
     only: Sequence[str] = parameter(
         (),
         kind=text("targets, each as TABLE, TABLE:ROW or TABLE:ROW:DATASET", "TABLE:ROW:DATASET"),
@@ -147,9 +140,7 @@ class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):
     output: Path = parameter(
         Path("results"), short="-o", kind=path("a folder", "DIR"), door="options", help="Folder for the results."
     )
-    seeds: int | None = parameter(
-        None, short="-s", kind=count(1, MAX_SEEDS), help="Repeats. Default: the specification's."
-    )
+    seeds: int | None = seeds_parameter("Repeats. Default: the specification's.")
     threads: int | None = parameter(
         None,
         kind=count(1, other=(-1,)),
@@ -177,7 +168,7 @@ class ValidatePaperRequest(ReproductionRequest):
     program: ClassVar = "boosters_eval.programs.paper.run:validate"
 
 
-class ComparePaperRequest(_Quiet, Request):
+class ComparePaperRequest(OutputOptions, Request):
     command: ClassVar = "paper compare"
     help: ClassVar = f"""Compare results with the values of a paper.
 
@@ -191,11 +182,10 @@ class ComparePaperRequest(_Quiet, Request):
         help="The results that 'paper run' wrote.",
     )
     paper: Path = parameter(kind=_SPEC, help="The paper's specification (benchmarks.yaml).")
-    output: Path | None = _written("File for the comparison: .yaml, .json, .md or .html.")
-    format: str | None = parameter(None, short="-f", panel=OUTPUT, door="options", help=_FORMAT)
+    quiet: bool = quiet_option()
 
 
-class ReportPaperRequest(_Quiet, Request):
+class ReportPaperRequest(OutputOptions, Request):
     command: ClassVar = "paper report"
     help: ClassVar = """Write the report of a comparison.
 
@@ -208,5 +198,5 @@ class ReportPaperRequest(_Quiet, Request):
         kind=_stored("a file of a comparison, or what compare_paper() gives", "comparison"),
         help="The comparison that 'paper compare' wrote.",
     )
-    output: Path | None = _written("File for the report: .md, .html, .json or .yaml.")
-    format: str | None = parameter(None, short="-f", panel=OUTPUT, help=_FORMAT)
+    format: str | None = format_option("both")
+    quiet: bool = quiet_option()

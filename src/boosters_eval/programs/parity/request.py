@@ -7,9 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, Accepted, Request, count, number, parameter, path, text
+from boosters_eval.core.request import (
+    FLAG,
+    RUN,
+    Accepted,
+    InHome,
+    Request,
+    count,
+    number,
+    parameter,
+    path,
+    quiet_option,
+    text,
+)
 from boosters_eval.core.terms import named, the
-from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
+from boosters_eval.engine.settings import RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +52,6 @@ _REGISTRY = parameter(
 _ORACLES = parameter(
     None, kind=path("a folder", "FOLDER"), help="The folder of the stored oracles. Default: in the home of the runs."
 )
-_HOME = parameter(None, kind=path(), door="python", help="Where runs are kept.")
 _CSV = parameter(
     kind=path("files of results"),
     several=True,
@@ -58,8 +69,6 @@ class _Timed(RunSettings):
 
 
 class ParityRequest(_Timed, Request):
-    """Methods on backends; an empty choice means all."""
-
     command: ClassVar = "parity run"
     help: ClassVar = """Run methods on backends, and write one row per cell.
 
@@ -104,8 +113,6 @@ class ParityRequest(_Timed, Request):
 
 
 class ParityGateRequest(Request):
-    """Whether the bindings of a project agree."""
-
     command: ClassVar = "parity gate"
     help: ClassVar = "Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."
     program: ClassVar = "boosters_eval.programs.parity.findings:decide_gate"
@@ -122,8 +129,6 @@ class ParityGateRequest(Request):
 
 
 class ParityRenderRequest(Request):
-    """Results as a file to be read."""
-
     command: ClassVar = "parity render"
     help: ClassVar = "Render results as Markdown, as a dashboard of one HTML file, or as JSON."
     program: ClassVar = "boosters_eval.programs.parity.document:render_results"
@@ -131,9 +136,7 @@ class ParityRenderRequest(Request):
     csv: Sequence[Path] = _CSV
     out: Path = parameter(kind=path(), written=True, help="The file to write: .md, .html (the dashboard) or .json.")
     registry: Sequence[Path] = _REGISTRY
-    quiet: bool = parameter(
-        False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Do not say what was written."
-    )
+    quiet: bool = quiet_option("Do not say what was written.")
 
     def check(self) -> None:
         """Refuse a file whose name says nothing of its format."""
@@ -143,8 +146,6 @@ class ParityRenderRequest(Request):
 
 
 class ParityListRequest(Request):
-    """What can be compared here."""
-
     command: ClassVar = "parity list"
     help: ClassVar = "List methods and backends, and what is available here."
     program: ClassVar = "boosters_eval.programs.parity.catalog:list_available"
@@ -152,15 +153,12 @@ class ParityListRequest(Request):
     registry: Sequence[Path] = _REGISTRY
 
 
-class OraclesListRequest(Request):
-    """The references of a folder."""
-
+class OraclesListRequest(InHome, Request):
     command: ClassVar = "parity oracles list"
     help: ClassVar = "List the stored references."
     program: ClassVar = "boosters_eval.programs.parity.references:list_stored"
 
     oracles: Path | None = _ORACLES
-    home: Path | None = _HOME
 
     def check(self) -> None:
         """Refuse a folder that is not there: nothing in it proves nothing."""
@@ -170,16 +168,12 @@ class OraclesListRequest(Request):
 
 
 class OraclesVerifyRequest(OraclesListRequest):
-    """Whether the references are what was stored."""
-
     command: ClassVar = "parity oracles verify"
     help: ClassVar = "Check every stored reference against its digest."
     program: ClassVar = "boosters_eval.programs.parity.references:verify_stored"
 
 
 class OraclesRefreshRequest(_Timed, Request):
-    """References that are measured anew."""
-
     command: ClassVar = "parity oracles refresh"
     help: ClassVar = (
         "Run the oracle and the canonical binding of each method on its sizes, and store what they predict."

@@ -6,21 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import (
-    FLAG,
-    MAX_SEEDS,
-    REQUIRED,
-    InHome,
-    Request,
-    anything,
-    choice,
-    count,
-    parameter,
-    path,
-)
+from boosters_eval.core.request import FLAG, OUTPUT, REQUIRED, InHome, Request, choice, parameter, path, quiet_option
 from boosters_eval.core.terms import is_typed, named
-from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
-from boosters_eval.programs.benchmark.request import Settings, Tolerant, libraries_parameter
+from boosters_eval.engine.settings import RUN_REFERENCE, run_parameter
+from boosters_eval.programs.benchmark.request import (
+    Settings,
+    TestName,
+    Tolerant,
+    judging_test_parameter,
+    libraries_parameter,
+    seeds_parameter,
+    suite_parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,37 +26,18 @@ TYPES = ("quality", "performance", "comparison")
 
 
 class ReportRequest(Settings, Tolerant, Request):
-    """A report on a suite, an earlier run or a results file."""
-
     command: ClassVar = "report"
     help: ClassVar = "Write a report on a suite, an earlier run or a results file."
     program: ClassVar = "boosters_eval.programs.report.writing:write"
 
-    suite: Any = parameter(
-        None,
-        kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
-        help="Run this suite and report on it.",
-    )
-    run: str | None = parameter(
-        None,
-        kind=RUN_REFERENCE,
-        help="Report on an earlier run: its id, the beginning of it, its name, or 'last'.",
-    )
+    suite: Any = suite_parameter(None, "Run this suite and report on it.")
+    run: str | None = run_parameter("Report on an earlier run")
     results: Path | None = parameter(None, kind=path(), help="Report on a results file (JSON).")
     report_type: Literal["quality", "performance", "comparison"] = parameter(
         "quality", option="--type", kind=choice(*TYPES), help="quality, performance or comparison."
     )
-    test: Literal["corrected", "welch", "paired", "wilcoxon"] = parameter(
-        "corrected",
-        kind=choice("corrected", "welch", "paired", "wilcoxon"),
-        help="The test behind the highlights: corrected, welch, paired or wilcoxon.",
-    )
-    seeds: int | None = parameter(
-        None,
-        short="-s",
-        kind=count(1, MAX_SEEDS),
-        help="With --suite: number of random splits. Default: the suite's.",
-    )
+    test: TestName = judging_test_parameter()
+    seeds: int | None = seeds_parameter("With --suite: number of random splits. Default: the suite's.")
     libraries: Any = libraries_parameter("With --suite: only these libraries. Default: all of it.")
     output: Path = parameter(
         Path("docs/benchmarks"),
@@ -101,8 +79,6 @@ class ReportRequest(Settings, Tolerant, Request):
 
 
 class FiguresRequest(InHome, Request):
-    """The charts of a run, as files."""
-
     command: ClassVar = "figures"
     help: ClassVar = "Draw the charts of a run, one file each, for papers and slides."
     program: ClassVar = "boosters_eval.programs.report.figures:draw"
@@ -125,4 +101,4 @@ class FiguresRequest(InHome, Request):
         separator="[, ]+",
         help="svg, pdf or both. Default: both.",
     )
-    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print only errors.")
+    quiet: bool = quiet_option()

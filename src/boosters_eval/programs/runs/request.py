@@ -19,6 +19,7 @@ from boosters_eval.core.request import (
     number,
     parameter,
     path,
+    quiet_option,
     text,
 )
 from boosters_eval.core.terms import named
@@ -36,7 +37,6 @@ class ListRunsRequest(InHome, JsonOption, Request):
     command: ClassVar = "runs list"
     help: ClassVar = "List the runs in this home, the latest first; unreadable ones too."
     program: ClassVar = "boosters_eval.programs.runs.manage:list_runs"
-    formats: ClassVar = ("json",)
 
     wide: bool = parameter(
         False, kind=FLAG, door="options", help="Show attempts, sizes and commands too, as in a pipe."
@@ -48,7 +48,6 @@ class ShowRunRequest(InHome, JsonOption, Request):
     command: ClassVar = "runs show"
     help: ClassVar = "Show what is known of a run: its facts, its attempts, and the commands that go on from it."
     program: ClassVar = "boosters_eval.programs.runs.manage:show_run"
-    formats: ClassVar = ("json",)
 
     reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
 
@@ -103,7 +102,7 @@ class VerifyRequest(InHome, Request):
     )
     baseline: Path | None = parameter(None, kind=path(), help="The baseline that the decision quotes.")
     scores: Path | None = parameter(None, kind=path(), help="The scores file that the decision quotes.")
-    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print nothing; only set the exit code.")
+    quiet: bool = quiet_option("Print nothing; only set the exit code.")
 
 
 class TrackRequest(InHome, Request):
@@ -115,13 +114,7 @@ What the tracker has already is not sent again. docs/tracking.md lists what is s
 to."""
     program: ClassVar = "boosters_eval.programs.runs.manage:track_run"
 
-    reference: str = parameter(
-        "last",
-        kind=RUN_REFERENCE,
-        typed=REQUIRED,
-        argument=True,
-        help=_REFERENCE,
-    )
+    reference: str = parameter("last", kind=RUN_REFERENCE, typed=REQUIRED, argument=True, help=_REFERENCE)
     to: Any = parameter(
         "mlflow",
         kind=anything("names or Tracker classes", metavar="NAME"),
@@ -135,7 +128,7 @@ to."""
         kind=number("a number of seconds above 0", above=0, metavar="SECONDS"),
         help="Seconds after which sending is given up.",
     )
-    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print only errors.")
+    quiet: bool = quiet_option()
     say: Callable[[str], None] | None = parameter(
         None, kind=anything("a function"), door="python", help="Is called with each sentence about what is sent."
     )
