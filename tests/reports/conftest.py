@@ -19,7 +19,7 @@ from boosters_eval.reports.document import (
     Results,
     Section,
 )
-from boosters_eval.reports.html.tradeoff import draw_table
+from boosters_eval.reports.html.charts import draw_table
 from boosters_eval.reports.tables import (
     Column,
     Report,

@@ -5,9 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from boosters_eval.reports.html.comparisons import contrast, forest_chart, leader, metric_chart
+from boosters_eval.reports.html.charts import contrast, cost_chart, forest_chart, leader, metric_chart, rank_chart
 from boosters_eval.reports.html.svg import RowNames, Scale, fit, legend, marker, part_marks, swarm, text_width, x_axis
-from boosters_eval.reports.html.tradeoff import cost_chart, rank_chart
 from boosters_eval.reports.tables import Column, PairVerdict, RankingTable, ReportTable, Row, TableCell
 
 SCORE = Column("rmse", "RMSE", higher_is_better=False, primary=True)

@@ -3,8 +3,8 @@
 import re
 
 from boosters_eval.reports.document import Charts, Document, Results, Section
+from boosters_eval.reports.html.charts import draw_table, reference_chart
 from boosters_eval.reports.html.page import render_page
-from boosters_eval.reports.html.tradeoff import draw_table, reference_chart
 from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 EXPECTED = Column("expected", "Nominal", None, kind="reference")

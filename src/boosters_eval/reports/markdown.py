@@ -8,20 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, clean_lines
-from boosters_eval.reports.document import (
-    Card,
-    Charts,
-    Code,
-    Details,
-    Group,
-    Listing,
-    Matrix,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Results,
-    show_cell,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.numbers import estimate, number
 
 if TYPE_CHECKING:
@@ -63,28 +50,28 @@ def _render_section(section: Section) -> Iterator[str]:
 
 def _render(block: Block, level: int) -> str:  # noqa: C901, PLR0911 (one case per block)
     match block:
-        case Paragraph():
+        case doc.Paragraph():
             return f"{escape(block.text)}\n"
-        case Code():
+        case doc.Code():
             return _fence(block.text, block.language)
-        case PlainTable():
+        case doc.PlainTable():
             return _plain_table(block)
-        case Listing():
+        case doc.Listing():
             return "".join(map(_item, block.items))
-        case Notes():
+        case doc.Notes():
             return markdown_list(block.texts)
-        case Results():
+        case doc.Results():
             return _results(block.table, level)
-        case Matrix():
+        case doc.Matrix():
             return _join(block.instead, level)
-        case Details() if block.long:
+        case doc.Details() if block.long:
             return f"<details><summary>{escape(block.title)}</summary>\n\n{_join(block.blocks, level)}\n</details>\n"
-        case Details() | Card():
+        case doc.Details() | doc.Card():
             return f"{_heading(block.title, level)}{_join(block.blocks, level + 1)}"
-        case Group():
+        case doc.Group():
             below = level + bool(block.title)
             return f"{_heading(block.title, level) if block.title else ''}{_join(block.blocks, below)}"
-        case Charts():
+        case doc.Charts():
             return ""
 
 
@@ -111,8 +98,8 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     return "".join(f"| {' | '.join(line)} |\n" for line in padded)
 
 
-def _plain_table(table: PlainTable) -> str:
-    rows = [[escape(show_cell(cell)) for cell in row] for row in table.rows]
+def _plain_table(table: doc.PlainTable) -> str:
+    rows = [[escape(doc.show_cell(cell)) for cell in row] for row in table.rows]
     return markdown_table([*map(escape, table.headings)], rows)
 
 

@@ -236,8 +236,8 @@ class Report(_Strict, Reported):
         return Document("", sections=(Section("results", "", results), *notes))
 
     def _draw(self, table: ReportTable) -> list[Figure]:
+        from boosters_eval.reports.html.charts import draw_table  # noqa: PLC0415
         from boosters_eval.reports.html.svg import series_of  # noqa: PLC0415 (only what is shown is drawn)
-        from boosters_eval.reports.html.tradeoff import draw_table  # noqa: PLC0415
 
         return draw_table(table, series_of(self.tables, ()), self.alpha)
 

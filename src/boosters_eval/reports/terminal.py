@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from boosters_eval.core.text import clean, clean_lines, count_of
-from boosters_eval.reports.document import (
-    Card,
-    Charts,
-    Code,
-    Details,
-    Group,
-    Listing,
-    Matrix,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Results,
-    show_cell,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.layout import Grid, Span, lay_out, print_grid, print_lines, width_of, wrapped_with_indent
 
 if TYPE_CHECKING:
@@ -69,7 +56,7 @@ class _Printer:
         self.tidy = clean_lines if console.is_terminal else _one_line  # in a pipe, a row is one line
         self.styled = console.is_terminal and console.color_system is not None  # a dumb terminal shows neither
         self.tables = document.tables()
-        notes = [block.texts for block in document.blocks() if isinstance(block, Notes)]
+        notes = [block.texts for block in document.blocks() if isinstance(block, doc.Notes)]
         notes += [table.notes for table in self.tables]
         shown = _choose(notes, self.width, every=every_note)
         self.notes = {id(given): chosen for given, chosen in zip(notes, shown, strict=True)}
@@ -79,7 +66,7 @@ class _Printer:
     def print(self, how: str) -> None:
         self._head()
         for section in self.document.sections:
-            if section.title and not all(isinstance(block, Notes) for block in section.blocks):
+            if section.title and not all(isinstance(block, doc.Notes) for block in section.blocks):
                 self._space()
                 self._lines([section.title], "bold")
             for block in section.blocks:
@@ -101,27 +88,27 @@ class _Printer:
 
     def _block(self, block: Block) -> None:  # noqa: C901 (one case per block)
         match block:
-            case Paragraph():
+            case doc.Paragraph():
                 self._lines([block.text])
-            case Code():
+            case doc.Code():
                 print_lines(self.console, [map(Text, block.text.splitlines())])
                 self.spaced = False
-            case PlainTable():
+            case doc.PlainTable():
                 self._table(block)
-            case Listing():
+            case doc.Listing():
                 self._lines(f"- {item.text}{item.mark}{item.rest}" for item in block.items)
-            case Notes():
+            case doc.Notes():
                 self._lines((f"Note: {note}" for note in self.notes[id(block.texts)]), "dim")
-            case Results():
+            case doc.Results():
                 self._results(block.table)
-            case Details() | Card() | Group():
+            case doc.Details() | doc.Card() | doc.Group():
                 self._lines([block.title] if block.title else [], "bold")
                 for part in block.blocks:
                     self._block(part)
-            case Matrix():
+            case doc.Matrix():
                 for part in block.instead:
                     self._block(part)
-            case Charts():
+            case doc.Charts():
                 pass
 
     def _results(self, table: ReportTable) -> None:
@@ -134,9 +121,9 @@ class _Printer:
         self._lines((f"Note: {note}" for note in self.notes[id(table.notes)]), "dim")
         self._space()
 
-    def _table(self, table: PlainTable) -> None:
+    def _table(self, table: doc.PlainTable) -> None:
         if table.facts:
-            shown = [(show_cell(name), show_cell(value)) for name, value in table.rows]
+            shown = [(doc.show_cell(name), doc.show_cell(value)) for name, value in table.rows]
             width = max((len(name) for name, _ in shown), default=0)
             self._lines(f"{name:<{width}}  {value}" for name, value in shown)
             self._space()
@@ -147,7 +134,7 @@ class _Printer:
             self._space()
 
     def _mark(self, cell: PlainCell) -> Span:
-        return Span(self.tidy(show_cell(cell)), _STYLES.get(getattr(cell, "kind", ""), "") if self.styled else "")
+        return Span(self.tidy(doc.show_cell(cell)), _STYLES.get(getattr(cell, "kind", ""), "") if self.styled else "")
 
     def _lines(self, texts: Iterable[str], style: str = "") -> None:
         """Text is inserted as such, so that no name is read as markup."""

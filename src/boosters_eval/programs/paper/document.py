@@ -28,7 +28,7 @@ from boosters_eval.reports.document import (
     show_cell,
     walk,
 )
-from boosters_eval.reports.html.tradeoff import draw_table
+from boosters_eval.reports.html.charts import draw_table
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 

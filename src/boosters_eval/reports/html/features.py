@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval.reports.html.markup import text
 from boosters_eval.reports.html.svg import (
-    AXIS,
     RIGHT,
     WIDTH,
     Figure,
-    RowNames,
+    RowChart,
     color,
-    fit,
     holdable,
     label,
     line,
@@ -22,7 +20,6 @@ from boosters_eval.reports.html.svg import (
     short,
     swarm,
     text_width,
-    x_axis,
 )
 from boosters_eval.reports.numbers import MISSING, number
 
@@ -36,18 +33,12 @@ _HEADING = 20
 _ROW = 18
 
 
-@dataclass(frozen=True)
-class Dot:
+class Dot(NamedTuple):
     """A value with its interval, if there is one."""
 
     value: float
     low: float | None = None
     high: float | None = None
-
-    @property
-    def places(self) -> list[float]:
-        """All that the scale must hold."""
-        return [place for place in (self.value, self.low, self.high) if place is not None]
 
 
 def dot_charts(
@@ -59,43 +50,35 @@ def dot_charts(
     note: str,
 ) -> list[Figure]:
     """One figure per panel: its dots in the given order, from the top. What a panel lacks has no dot."""
-    every = [0.0, *(place for dots in panels.values() for name in order if name in dots for place in dots[name].places)]
+    every = [0.0, *(v for dots in panels.values() for name in order for v in dots.get(name, ()) if v is not None)]
     if not order or len(every) == 1 or not holdable(every):
         return []
-    names = RowNames.of(order)
-    scale = fit(every, names.left + 8, WIDTH - RIGHT)
-    height = _ROW + names.extra
     figures = []
     for panel, dots in panels.items():
-        parts, y = [label(4, 13, short(panel, 44), "heading")], float(_HEADING)
+        chart = RowChart(order, every, top=_HEADING)
+        scale = chart.scale
         for name in order:
-            middle = y + names.extra + _ROW / 2
-            parts.append(names.write(name, y, middle - 0.5))
-            if name in dots:
-                parts += _drawn(dots[name], name, scale, middle, series[panel])
-            y += height
-        axes = x_axis(scale, _HEADING, y, axis)
-        zero = [line(scale(0.0), _HEADING, scale(0.0), y, "axis")] if scale.low < 0 else []
+            y = chart.add(name, _ROW)
+            dot = dots.get(name)
+            if dot is not None and dot.low is not None and dot.high is not None:
+                chart.parts.append(line(scale(dot.low), y, scale(dot.high), y, f"bar {color(series[panel])}"))
+            if dot is not None:
+                hover = f"{name}: {number(dot.value, 4)}"
+                chart.parts.append(marker(scale(dot.value), y, series[panel], 4.5, "mean", hover))
+        zero = [line(scale(0.0), _HEADING, scale(0.0), chart.bottom, "axis")] if scale.low < 0 else []
         said = "; ".join(f"{name} {number(dots[name].value, 3)}" for name in order if name in dots)
         figures.append(
-            Figure(
+            chart.draw(
+                axis,
+                *zero,
+                label(4, 13, short(panel, 44), "heading"),
                 name=f"{what} {panel} dots",
                 title=f"{what}: {panel}",
-                height=y + AXIS,
-                parts=[*axes, *zero, *parts],
                 description=f"{what} of {panel}: {said}.",
                 caption=f"{panel}: {note}",
             )
         )
     return figures
-
-
-def _drawn(dot: Dot, name: str, at: Scale, y: float, series: int) -> list[str]:
-    parts = []
-    if dot.low is not None and dot.high is not None:
-        parts.append(line(at(dot.low), y, at(dot.high), y, f"bar {color(series)}"))
-    parts.append(marker(at(dot.value), y, series, 4.5, "mean", f"{name}: {number(dot.value, 4)}"))
-    return parts
 
 
 _CELL = 34  # the height of a row
@@ -175,26 +158,23 @@ def bee_charts(
     every = [0.0, *(place for bees in panels.values() for one in bees.values() for place in one.places)]
     if not order or len(every) == 1 or not holdable(every):
         return []
-    names = RowNames.of(order)
-    scale = fit(every, names.left + 8, WIDTH - RIGHT)
-    figures = []
+    top, figures = _HEADING + _LEGEND, []
     for panel, rows in panels.items():
-        y = float(_HEADING + _LEGEND)
-        parts = [label(4, 13, short(panel, 44), "heading"), *_legend(low_high)]
+        chart = RowChart(order, every, top=top)
         for name in order:
-            middle = y + names.extra + _BEE_ROW / 2
-            parts.append(names.write(name, y, middle - 0.5))
-            parts += _points(rows[name], scale, middle) if name in rows else []
-            y += _BEE_ROW + names.extra
-        zero = line(scale(0.0), _HEADING + _LEGEND, scale(0.0), y, "axis")
+            middle = chart.add(name, _BEE_ROW)
+            chart.parts += _points(rows[name], chart.scale, middle) if name in rows else []
+        zero = chart.scale(0.0)
         widest = {name: max(map(abs, rows[name].places), default=0.0) for name in order if name in rows}
         said = "; ".join(f"{name} up to {value:.3g}" for name, value in widest.items())
         figures.append(
-            Figure(
+            chart.draw(
+                axis,
+                line(zero, top, zero, chart.bottom, "axis"),
+                label(4, 13, short(panel, 44), "heading"),
+                *_legend(low_high),
                 name=f"{what} {panel} swarm",
                 title=f"{what}: {panel}",
-                height=y + AXIS,
-                parts=[*x_axis(scale, _HEADING + _LEGEND, y, axis), zero, *parts],
                 description=f"{what} of {panel}: {said}.",
                 caption=f"{panel}: each point is a row",
             )

@@ -15,25 +15,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import group_digits
-from boosters_eval.reports.document import (
-    Card,
-    Charts,
-    Code,
-    Details,
-    Group,
-    Listing,
-    MarkedCell,
-    Matrix,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Results,
-    show_cell,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.html.markup import (
     grid,
     list_notes,
-    numeric,
     result_grid,
     scroll,
     search_field,
@@ -57,7 +42,7 @@ def render_page(document: Document) -> str:
         for one, body in sections
         if body
     )
-    matrix = next((block for block in document.blocks() if isinstance(block, Matrix)), None)
+    matrix = next((block for block in document.blocks() if isinstance(block, doc.Matrix)), None)
     style = "".join(map(asset, ("page.css", "charts.css", *(("matrix.css",) if matrix else ()))))
     script = "".join(map(asset, ("page.js", *(("matrix.js",) if matrix else ()))))
     data = f'<script type="application/json" id="matrix">{_json(matrix.data())}</script>\n' if matrix else ""
@@ -86,15 +71,15 @@ def render_fragment(document: Document) -> str:
 
 def _fragment_of(block: Block, document: Document) -> str:
     match block:
-        case Results():
+        case doc.Results():
             table = block.table
             said = f"<p>{sentence(table.answer)}</p>" if table.answer and table.answer not in document.answer else ""
             return said + result_grid(table, caption=table.title) + list_notes(table.notes)
-        case Card() | Group():
+        case doc.Card() | doc.Group():
             return "".join(_fragment_of(part, document) for part in block.blocks)
-        case PlainTable():
-            return grid(block.headings, ([_cell(cell) for cell in row] for row in block.rows), caption=block.name)
-        case Notes():
+        case doc.PlainTable():
+            return _table(block, caption=block.name)
+        case doc.Notes():
             return list_notes(block.texts)
         case _:
             return ""
@@ -110,7 +95,8 @@ def _summarize(document: Document) -> str:
     if document.facts:
         parts.append(f'<dl class="facts">{"".join(map(_fact, document.facts))}</dl>')
     if board := document.leaderboard:
-        parts.append(f'<div class="card"><h2 class="title">{text(board.name)}</h2>{_table(board, "sortable")}</div>')
+        table = scroll(_table(board, "sortable"), board.name)
+        parts.append(f'<div class="card"><h2 class="title">{text(board.name)}</h2>{table}</div>')
     return f'<div id="summary">{"".join(parts)}</div>'
 
 
@@ -122,14 +108,14 @@ def _fact(fact: Fact) -> str:
 def _render_section(section: Section, document: Document) -> str:
     """The blocks; adjacent folds share a card."""
     parts: list[str] = []
-    for folded, blocks in groupby(section.blocks, lambda block: isinstance(block, Details)):
+    for folded, blocks in groupby(section.blocks, lambda block: isinstance(block, doc.Details)):
         shown = [_render(block, document) for block in blocks]
         parts += [f'<div class="card">{"".join(shown)}</div>'] if folded else shown
     body = "".join(parts)
     if not body or not section.search:
         return body
     here = f"#{section.anchor}"
-    carded = any(isinstance(block, (Card, Group, Results)) for block in section.blocks)
+    carded = any(isinstance(block, (doc.Card, doc.Group, doc.Results)) for block in section.blocks)
     targets, groups = (f"{here} .card", f"{here} .group") if carded else (f"{here} tbody tr", f"{here} details")
     return search_field(section.search, targets, groups=groups) + body
 
@@ -137,31 +123,31 @@ def _render_section(section: Section, document: Document) -> str:
 def _render(block: Block, document: Document, *, inside: bool = False) -> str:  # noqa: C901, PLR0911 (one case per block)
     """A block; one that is not inside another has a card of its own, unless it is a paragraph."""
     match block:
-        case Paragraph():
+        case doc.Paragraph():
             return f"<p class=lead>{sentence(block.text)}</p>"
-        case Group():
+        case doc.Group():
             heading = f"<h3>{text(block.title)}</h3>" if block.title else ""
             return f'<div class="group">{heading}{"".join(_render(part, document) for part in block.blocks)}</div>'
-        case Card():
+        case doc.Card():
             return _card(block.title, block.aside, block.words, _inner(block.blocks, document))
-        case Results():
+        case doc.Results():
             return _results(block, document)
-        case Details():
+        case doc.Details():
             aside = f"<small>{text(block.aside)}</small>" if block.aside else ""
             body = _inner(block.blocks, document)
             return f"<details><summary>{text(block.title)}{aside}</summary><div>{body}</div></details>"
-        case Matrix():
+        case doc.Matrix():
             return _matrix(block)
-        case PlainTable():
+        case doc.PlainTable():
             kind = "narrow" if block.measured else "params" if inside else "wide"
-            content = _table(block, f"sortable {kind}")
-        case Code():
+            content = scroll(_table(block, f"sortable {kind}"), block.name)
+        case doc.Code():
             content = f'<pre tabindex="0">{text(block.text)}</pre>'
-        case Listing():
+        case doc.Listing():
             content = f'<ul class="notes">{"".join(map(_item, block.items))}</ul>'
-        case Notes():
+        case doc.Notes():
             content = list_notes(block.texts)
-        case Charts():
+        case doc.Charts():
             content = _draw(block)
     return content if inside or not content else f'<div class="card">{content}</div>'
 
@@ -176,7 +162,7 @@ def _card(title: str, aside: str, words: str, body: str) -> str:
     return f'<article class="card"{search}><h3 class="title">{text(title)}{small}</h3>{body}</article>'
 
 
-def _results(block: Results, document: Document) -> str:
+def _results(block: doc.Results, document: Document) -> str:
     table = block.table
     words = " ".join([*table.keys.values(), *(row.label for row in table.rows)])
     new = table.answer and table.answer not in document.answer  # with a single table, it is the document's answer
@@ -189,25 +175,31 @@ def _results(block: Results, document: Document) -> str:
     return _card(table.name, aside, words, f"{answer}{grid}{charts}{fold}{list_notes(table.notes)}")
 
 
-def _draw(charts: Charts) -> str:
+def _draw(charts: doc.Charts) -> str:
     drawn = "".join(figure.html() for figure in charts.draw())
     return f'<div class="charts">{drawn}</div>' if drawn else ""
 
 
-def _table(table: PlainTable, kind: str) -> str:
-    rows = ([_cell(cell) for cell in row] for row in table.rows)
-    return scroll(grid(table.headings, rows, kind=kind), table.name)
+def _table(table: doc.PlainTable, kind: str = "", *, caption: str = "") -> str:
+    """The first cell of a row is its name, for those who hear a table rather than see it."""
+    rows = ([_cell(cell, name=not place) for place, cell in enumerate(row)] for row in table.rows)
+    return grid(table.headings, rows, kind=kind, caption=caption)
 
 
-def _cell(cell: PlainCell) -> str:
-    if not isinstance(cell, MarkedCell):
-        shown = show_cell(cell)
-        return f"<td>{text(shown)}</td>" if cell is None or isinstance(cell, str) else numeric(shown, cell)
-    if not cell.kind and not cell.title:
-        return numeric(cell.text, cell.value)
-    title = f' title="{text(cell.title)}"' if cell.title else ""
-    value = "" if cell.value is None else f' data-value="{cell.value!r}"'
-    return f'<td{title}{value}><span class="verdict {text(cell.kind)}">{text(cell.text)}</span></td>'
+def _cell(cell: PlainCell, *, name: bool) -> str:
+    shown, mark, title = text(doc.show_cell(cell)), "", ""
+    value = cell if isinstance(cell, (int, float)) else None
+    if isinstance(cell, doc.MarkedCell):
+        value = cell.value
+        title = f' title="{text(cell.title)}"' if cell.title else ""
+        if cell.kind or cell.title:
+            shown = f'<span class="verdict {text(cell.kind)}">{shown}</span>'
+        else:
+            mark = ' class="num"'
+    elif value is not None:
+        mark = ' class="num"'
+    key = "" if value is None else f' data-value="{value!r}"'
+    return f'<th scope="row"{title}{key}>{shown}</th>' if name else f"<td{mark}{title}{key}>{shown}</td>"
 
 
 def _item(item: ListItem) -> str:
@@ -215,7 +207,7 @@ def _item(item: ListItem) -> str:
     return f"<li>{sentence(item.text)}{mark}{sentence(item.rest)}</li>"
 
 
-def _matrix(block: Matrix) -> str:
+def _matrix(block: doc.Matrix) -> str:
     """What the script fills: a search field, a button for each status, the drawings, and a panel for one cell."""
     chips = "".join(
         f'<li><button type="button" class="chip v-{text(word)}" data-word="{text(word)}" aria-pressed="false" '

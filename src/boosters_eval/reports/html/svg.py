@@ -278,6 +278,31 @@ def _title(title: str, middle: float, y: float) -> str:
     return label(min(max(middle, half), WIDTH - half), y, shown, "title", "middle")
 
 
+class RowChart:
+    """Named rows below each other, above one horizontal axis."""
+
+    def __init__(
+        self, names: Sequence[str], values: list[float], *, top: float, right: float = RIGHT, log: bool = False
+    ) -> None:
+        self.names = RowNames.of(names)
+        self.scale = fit(values, self.names.left + 8, WIDTH - right, log=log)
+        self.top = self.bottom = top
+        self.parts: list[str] = []
+
+    def add(self, name: str, height: float, kind: str = "name", *, middle: float | None = None) -> float:
+        """Begin a row below the others; returns where the middle of its marks is."""
+        top = self.bottom
+        self.bottom += height + self.names.extra
+        at = top + self.names.extra + (height / 2 if middle is None else middle)
+        self.parts.append(self.names.write(name, top, at, kind))
+        return at
+
+    def draw(self, axis: str, *behind: str, **about: str) -> Figure:
+        """The chart with its axis, and with what is drawn behind the rows."""
+        parts = [*x_axis(self.scale, self.top, self.bottom, axis), *behind, *self.parts]
+        return Figure(height=self.bottom + AXIS, parts=parts, **about)
+
+
 def y_room(scale: Scale) -> float:
     """Where the drawing beside a vertical axis begins: behind its title and its longest label."""
     return max(58.0, 24 + max(text_width(shown, _TICK) for _, shown in scale.ticks()))

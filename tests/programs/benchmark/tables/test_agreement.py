@@ -10,7 +10,7 @@ from boosters_eval.programs.benchmark.comparisons import NO_BETTER
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.headline import find_standings, write_headline
-from boosters_eval.reports.html.comparisons import contrast
+from boosters_eval.reports.html.charts import contrast
 from boosters_eval.runners.result import SplitFacts
 
 NAMES = r"((?:lib\w(?:, | and )?)+)"

@@ -38,8 +38,8 @@ from boosters_eval.reports.document import (
     show_cell,
 )
 from boosters_eval.reports.findings import Reported
+from boosters_eval.reports.html.charts import draw_others, draw_table, rank_chart, ratio_chart
 from boosters_eval.reports.html.svg import Figure, series_of
-from boosters_eval.reports.html.tradeoff import draw_others, draw_table, rank_chart, ratio_chart
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 from boosters_eval.reports.tables import PairVerdict, RankingTable, ReportTable, list_verdicts
 

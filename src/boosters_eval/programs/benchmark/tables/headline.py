@@ -12,7 +12,7 @@ from boosters_eval.programs.benchmark.comparisons import is_better
 from boosters_eval.programs.benchmark.tables.sections import tell_suspicions
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.document import PlainTable
-from boosters_eval.reports.html.comparisons import by_point, contrast, leader
+from boosters_eval.reports.html.charts import by_point, contrast, leader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, rank_over_datasets
-from boosters_eval.reports.html.comparisons import forest_chart, metric_chart
+from boosters_eval.reports.html.charts import cost_chart, forest_chart, metric_chart, rank_chart
 from boosters_eval.reports.html.plots import Plot
 from boosters_eval.reports.html.svg import series_of
-from boosters_eval.reports.html.tradeoff import cost_chart, rank_chart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
