@@ -314,7 +314,7 @@ def _read_rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[Inde
     """What a place holds, with its stamp, which is taken first: what is written meanwhile is noticed next time."""
     from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (loads pydantic)
     from boosters_eval.programs.history.run_files import (  # noqa: PLC0415 (loads pydantic)
-        Content,
+        RunContent,
         make_rows,
         read_attempt,
         read_results,
@@ -331,13 +331,13 @@ def _read_rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[Inde
         attempts = folder.attempts()
         written = path.stat().st_mtime
         if not attempts:
-            return stamp, [make_rows(Content(name, 0, state="not begun"), origin, written)] if path.is_dir() else []
+            return stamp, [make_rows(RunContent(name, 0, state="not begun"), origin, written)] if path.is_dir() else []
         return stamp, [make_rows(read_attempt(folder, attempt), origin, written) for attempt in attempts]
     except FileNotFoundError:  # it was just removed
         return None, []
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
-        return stamp, [make_rows(Content(name, 1, fault=fault), origin, time.time())] if stamp else []
+        return stamp, [make_rows(RunContent(name, 1, fault=fault), origin, time.time())] if stamp else []
 
 
 def _judge_open(connection: sqlite3.Connection) -> None:

@@ -28,7 +28,7 @@ FILE = "history.sqlite"
 _WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
 _APPLICATION = 0x62656869  # marks the file as ours
 # Raise it when rows mean something else in the same tables, as with another rule of verdicts.
-_REVISION = 2
+_REVISION = 3
 _CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA)
@@ -53,7 +53,7 @@ CREATE INDEX runs_run_id ON runs (run_id);
 CREATE INDEX runs_extends ON runs (extends);
 CREATE TABLE parts (
   run INTEGER NOT NULL, config TEXT NOT NULL, dataset TEXT NOT NULL, target TEXT NOT NULL, library TEXT NOT NULL,
-  done INTEGER NOT NULL, failed INTEGER NOT NULL, missing INTEGER NOT NULL
+  done INTEGER NOT NULL, failed INTEGER NOT NULL
 );
 CREATE INDEX parts_run ON parts (run);
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
@@ -270,7 +270,7 @@ def add_run(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows
         return _find_or_add(connection, "texts", {"text": content}, known)
 
     connection.executemany(
-        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
+        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
     )
     for line, names, repeats, *rest in rows.groups:
         line_number = _find_or_add(connection, "lines", {"machine": run["machine"], **line._asdict()}, known)
