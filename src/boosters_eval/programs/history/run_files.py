@@ -156,7 +156,7 @@ def _take_results(content: RunContent, results: ResultCollection) -> None:
     content.run_id, content.attempt = results.run_id or content.run_id, metadata.attempt or 1
     content.title, content.facts = results.suite or "", metadata.facts
     content.builds, content.machines = content.facts.targets, metadata.machines
-    outcomes = [*results.results, *results.errors]
+    outcomes: list[BenchmarkResult | BenchmarkError] = [*results.results, *results.errors]
     for outcome in outcomes:
         content.benchmarks.setdefault(outcome.config_name, _restore_spec(outcome, metadata))
         content.outcomes.setdefault((outcome.config_name, outcome.library), []).append(outcome)

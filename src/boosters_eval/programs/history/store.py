@@ -269,9 +269,7 @@ def add_run(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows
     def text(content: str) -> int:
         return _find_or_add(connection, "texts", {"text": content}, known)
 
-    connection.executemany(
-        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
-    )
+    connection.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts))
     for line, names, repeats, *rest in rows.groups:
         line_number = _find_or_add(connection, "lines", {"machine": run["machine"], **line._asdict()}, known)
         connection.execute(
