@@ -1,3 +1,4 @@
+import gc
 import json
 
 import pytest
@@ -44,6 +45,18 @@ def test_outcomes_come_back_as_they_were_written(folder):
         Failure(spec="c", target="l", seed=2, error_type="X", error_message="ü\n\u2028", phase="fit"),
     ]
     assert list(read_journal(write(folder, outcomes)).outcomes.values()) == outcomes
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_reading_leaves_the_garbage_collector_as_it_was(folder, collecting):
+    path = write(folder, [result(1)])
+    if not collecting:
+        gc.disable()
+    try:
+        read_journal(path)
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
 
 
 @settings(max_examples=25, deadline=None)

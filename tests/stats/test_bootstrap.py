@@ -333,6 +333,10 @@ def test_what_is_vouched_for_is_covered_at_that_level(scores):
     assert units_needed(scores, threshold * (1 - 1e-9), 0.9) == len(scores)
 
 
+def test_nothing_is_covered_at_more_than_the_95_percent_that_the_bound_promises():
+    assert covered_level([1.0] * 1000, 0.5) == 0.95
+
+
 def test_perfect_scores_vouch_for_little_while_they_are_few():
     assert [round(vouched_threshold([1.0] * count, 0.9), 3) for count in (10, 30, 100)] == [0.794, 0.926, 0.977]
     assert units_needed([1.0], 0.98, 0.9) == 114

@@ -207,6 +207,12 @@ def test_that_nothing_changed_may_be_claimed_at_a_level_of_its_own():
     assert (kept.outcome, kept.comparison.alpha) == ("undecided", 0.001)
 
 
+def test_a_change_of_exactly_the_tolerance_is_not_beyond_it():
+    earlier, later = (side([value + index for index in range(9)]) for value in (1.0, 1.5))
+    assert find_shift(earlier, later, SCORES, alpha=0.05, margin=0.5).outcome == "unchanged"
+    assert find_shift(earlier, later, SCORES, alpha=0.05, margin=0.4999).outcome == "changed"
+
+
 def test_sides_without_a_common_split_are_undecided():
     other = Side([(Repeat(99), Observation(2.0, "x", 800, 200, resolution=0.0))])
     assert find_shift(noisy(1.0), other, SCORES, alpha=0.01).outcome == "undecided"

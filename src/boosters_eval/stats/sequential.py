@@ -212,8 +212,8 @@ class Placement:
     likeness: Likeness
     before: Shift  # from the earlier side to the candidate
     after: Shift  # from the candidate to the later side
+    settled: bool  # further seeds could not show more
     identical: bool = False  # the predictions are those of that side: no test was needed
-    settled: bool = False  # further seeds could not show more
 
 
 def find_shift(
@@ -268,9 +268,9 @@ def place(
     """
     before = find_shift(earlier, candidate, yardstick, alpha=level, margin=margin)
     after = find_shift(candidate, later, yardstick, alpha=level, margin=margin)
-    for side, likeness in ((earlier, "earlier"), (later, "later")):
-        if _identical(candidate, side):
-            return Placement("earlier" if likeness == "earlier" else "later", before, after, True, True)
+    if _identical(candidate, earlier) or _identical(candidate, later):
+        likeness: Likeness = "earlier" if _identical(candidate, earlier) else "later"
+        return Placement(likeness, before, after, settled=True, identical=True)
     shown = [part for part in (before, after) if part.outcome == "changed" and (part.size > 0) == rising]
     if shown:
         # If both halves contain a change, the search follows the larger one.

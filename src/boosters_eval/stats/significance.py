@@ -445,7 +445,7 @@ def _read_rows(
         edges = np.stack([low, high, low + margin, high - margin])
         sure = (np.abs(edges).min(axis=0) > _EDGE * scale) & (np.ptp(differences, axis=1) > _EDGE * scale)
         equivalent = (low >= -margin) & (high <= margin)
-        open_ = (low <= 0) & (high >= 0)
+        open_ = np.sign(low) != np.sign(high)
         good = (low > 0) == criteria.higher_is_better
     codes = np.where(~sure, 0, np.where(equivalent, 1, np.where(open_, 2, np.where(good, 3, 4))))
     return [_MEANING[code] for code in codes.tolist()]

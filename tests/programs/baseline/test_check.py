@@ -452,7 +452,7 @@ class TestStatistical:
         factories.remember(run, alpha=0.0125)
         found = against(run, statistical=True)
         assert status(found) is Status.SUSPECTED
-        assert "p = 0.025 at alpha = 0.0125, 4 seeds would decide" in found.findings[0].note
+        assert "p = 0.025, significant from 0.0125 down, 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
         found = against(make.run({"boosters": 1.05}, seeds=1), recorded_seeds=1, statistical=True)

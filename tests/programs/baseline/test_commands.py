@@ -92,6 +92,10 @@ def test_no_more_seeds_are_run_than_the_baseline_has(home, recorded, wish, sched
     [
         (lambda b: b.model_copy(update={"config": b.config.model_copy(update={"seeds": derive_seeds(1)})}), "has 1 "),
         (lambda b: factories.baseline(factories.baseline_result(metrics=MEAN)), "has no values per seed"),
+        (
+            lambda b: b.model_copy(update={"results": (*b.results, factories.baseline_result(metrics=MEAN))}),
+            "has no values",
+        ),
     ],
 )
 def test_a_baseline_that_no_seed_can_be_paired_with_says_what_to_record(spoil, told):
@@ -167,3 +171,19 @@ def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
     assert f"{told} libraries=['boosters=boosters@PATH']" in prepared.notes
     prepared, _ = plan_run(asked("minimal", libraries=("boosters",), seeds=2), baseline)
     assert not any("is not judged by it" in note for note in prepared.notes)
+
+
+def test_only_another_suite_than_the_recorded_one_excuses_pairs_that_it_lacks(home):
+    """What was taken out of the recorded suite is missed, however the suite was named."""
+    baseline = make_baseline(factories.remember(run_of(2, 0.0)))
+    baseline = baseline.model_copy(update={"config": baseline.config.model_copy(update={"suite": "quick"})})
+    for suite, excuses in ((None, False), ("quick", False), ("minimal", True)):
+        _, restriction = plan_run(asked(suite, seeds=2), baseline)
+        assert (restriction["only_pairs"] is not None) == excuses
+
+
+def test_nothing_is_said_of_libraries_left_out_where_all_or_none_are_recorded():
+    found = select_benchmarks("minimal")
+    for libraries in (found.configs[0].libraries, ("another",)):
+        recorded = factories.baseline(*(factories.baseline_result(library=name) for name in libraries))
+        assert _recorded_only(found, recorded) == found

@@ -286,3 +286,49 @@ def test_a_regression_that_may_pass_is_a_warning_on_github(story):
 def test_rows_without_changes_can_be_left_out(story):
     assert len(rows(story)) == len(story.findings)
     assert not any("same" in row[-1].text for row in rows(story, everything=False))
+
+
+def test_an_upgraded_library_under_test_is_never_called_somebody_else_s(make):
+    """A pair that is new does not count, but the library's other pairs do."""
+    before = make_baseline(make.run(configs=(CA,)))
+    after = make.run({CA: 1.1, BC: 1.1}, versions={"boosters": "0.2.0"})
+    found = check(Snapshot.of_baseline(before), Snapshot.of_run(after))
+    assert {finding.counts for finding in found.findings if finding.library == "boosters"} == {True, False}
+    assert not [
+        line for line in document.describe_check(found) if "boosters 0.1.0" in line and "under test" not in line
+    ]
+
+
+def test_advice_names_as_many_seeds_as_the_hardest_pair_needs(make):
+    noise = {CA: (1.055, 1.005, 1.03), BC: (1.05, 1.015, 1.03)}
+    run = make.run()
+    run.results = [
+        make.result(r.config_name, r.library, i % 3, noise[r.config_name][i % 3]) if r.library == "xgboost" else r
+        for i, r in enumerate(run.results)
+    ]
+    baseline = Snapshot.of_baseline(make_baseline(make.run()))
+    found = check(baseline, Snapshot.of_run(run), CheckRules(statistical=True))
+    needed = [finding.seeds_needed for finding in found.suspected]
+    assert len(set(needed)) == 2
+    (told,) = [line for line in document.describe_check(found) if "would decide; with" in line]
+    assert f"and {max(needed)} would decide" in told
+
+
+def test_what_became_of_each_pair_is_told_to_pytest(story):
+    assert story.outcome(CA, "boosters") == ("failed", document.describe_pair(story.regressions[0]))
+    assert story.outcome(CA, "nobody") == ("failed", "california/gbdt nobody: it was not run")
+    assert story.outcome(BC, "sklearn") == ("skipped", "breast_cancer/gbdt sklearn: new, no baseline")
+    passed, told = story.outcome(CA, "xgboost")
+    assert (passed, told) == (
+        "passed",
+        "california/gbdt xgboost: same: RMSE 0.4521 = baseline 0.4521 (0%, tolerance 2%)",
+    )
+
+
+def test_a_pair_without_a_value_has_no_cells(story):
+    cells = {(pair.config, pair.library): pair.n for pair in story.to_model().pairs}
+    assert (cells[CA, "lightgbm"], cells[CA, "catboost"], cells[CA, "boosters"]) == (0, 0, 3)
+
+
+def test_the_page_sets_the_pairs_as_measurements_not_as_settings(story):
+    assert story.to_html().count('class="sortable narrow"') == 1

@@ -51,6 +51,7 @@ def test_a_report_begins_with_the_verdict_and_goes_on_with_the_results(make, for
     verdict, results = text.index("Regression detected"), text.rindex("xgboost")
     assert text.index("Check against base.json") < verdict < results
     assert "Train time" in text[verdict:]
+    assert "✅ same" in text  # a report has every pair, whatever the screen leaves out
 
 
 def test_a_check_and_a_baseline_have_every_rendering(make):

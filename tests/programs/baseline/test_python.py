@@ -54,6 +54,19 @@ def test_what_is_in_hand_needs_no_file(make):
     assert be.diff_baselines(Path("tests/baselines/baseline.json"), recorded).passed
 
 
+def test_of_results_in_hand_only_the_libraries_that_are_named_are_checked(make):
+    recorded = make_baseline(make.run())
+    run = make.run({"xgboost": 1.05})
+    run.results = [one.model_copy(update={"train_time_s": 1.0}) for one in run.results if one.library == "xgboost"]
+    run.errors = [make.error()]
+    found = be.check_baseline(recorded, results=run, libraries="xgboost")
+    assert (found.exit_code, found.errors) == (ExitCode.REGRESSION, 0)
+    alone = be.check_baseline(recorded, results=run, libraries="boosters", libraries_under_test="boosters")
+    assert [finding.note for finding in alone.regressions] == [
+        "cell 42: WorkerDied in fit, SIGSEGV: killed by SIGSEGV",
+    ]
+
+
 def test_a_run_with_errors_is_recorded_only_without_what_failed(make):
     run = make.run()
     run.results = [result for result in run.results if result.library == "xgboost"]

@@ -30,6 +30,7 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.gate.cases import measure_retained, read_references, read_scores, score_run
 from boosters_eval.programs.gate.decision import (
     _decide_run,
+    _decision,
     decide_run,
     decide_scores,
     describe_verification,
@@ -38,8 +39,9 @@ from boosters_eval.programs.gate.decision import (
     make_report,
     verify_decision,
 )
-from boosters_eval.programs.gate.model import Case, Coverage, GateError, GateRules
+from boosters_eval.programs.gate.model import Case, Coverage, GateError, GateRules, ScoresSource
 from boosters_eval.programs.gate.request import TIERS, GateRequest
+from boosters_eval.reports.markdown import render_markdown
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 from written_runs import fit_spec
@@ -370,6 +372,28 @@ def test_other_parameters_than_the_baselines_hold_unless_allowed(home, tmp_path,
     assert allowed.report.n_changed == 12
     assert verify_decision(write(home, held, tmp_path), home=home) == ""
     assert decide(home, path, lambda cell: outcome(cell, **then)).promoted
+
+
+def test_parameters_that_follow_the_seed_are_compared_with_those_of_the_recorded_cell(home, tmp_path):
+    def seeded(cell):
+        return outcome(cell, native_params={"eta": 0.1, "rows_seed": cell.repeat.seed + 7})
+
+    path = tmp_path / "b.json"
+    save_baseline(make_baseline(load_run(record(home, plan(tag="old"), seeded), home)), path)
+    backwards = plan().replace(refs=tuple(reversed(plan().refs)))
+    assert decide(home, path, seeded, backwards).report.n_changed == 0
+
+
+def test_only_what_is_below_the_threshold_is_listed_with_its_reason():
+    cases = [*factories.cases(*[0.98] * 10), Case(case_id="bad", score=0.0, reason="failed: Crash in fit")]
+    report = make_report(cases, run_id="deadbeef")
+    source = ScoresSource(file="s.json", file_sha256="0" * 64)
+    shown = render_markdown(_decision(report, rules(), source).document())
+    (row,) = [
+        line for line in shown.partition("## Below")[2].partition("## ")[0].splitlines() if line.startswith("| ")
+    ][2:]
+    assert "bad" in row
+    assert "failed: Crash in fit" in row
 
 
 def objections(scores, **changes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.model import BaselineResult
     from boosters_eval.programs.baseline.request import DiffRequest, Judging
     from boosters_eval.programs.baseline.snapshot import FaultyCell
-    from boosters_eval.stats.inference import Design
-    from boosters_eval.stats.observations import Side
+    from boosters_eval.stats.observations import AnySide, Side
     from boosters_eval.stats.significance import Comparison
 
 
@@ -41,13 +40,17 @@ class Evidence:
     obstacle: str = ""  # why it would not be comparing like with like
     remark: str = ""
     tested: Comparison | None = None  # now against then; None: not asked, or so few cells that no test can reject
-    overlap: float = 0.0  # n_test / n_train of the splits
-    design: Design | None = None  # None: the splits are random
+    tested_on: AnySide = field(default_factory=dict)  # the recorded values of these cells
 
     @property
     def p_value(self) -> float | None:
         """Of "nothing has changed"."""
         return None if self.tested is None else self.tested.p_value
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the splits are windows of time, which more seeds do not add to."""
+        return any(one.kind == "time" for one in self.tested_on.values())
 
     @property
     def worse(self) -> bool | None:
@@ -108,7 +111,6 @@ def _obstacle(then: BaselineResult, now: BaselineResult, common: list[str]) -> s
 def _test(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
     from boosters_eval.programs.benchmark.comparisons import resolution_of  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.observations import ASSUMED_RATIO, find_design, split_ratio  # noqa: PLC0415
     from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
@@ -123,11 +125,10 @@ def _test(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric:
         # Too few cells for any change to be significant: what is beyond tolerance is not merely suspected.
         remark = "too few cells for a test: the tolerance alone decides"
     else:
-        overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
-        evidence = replace(evidence, tested=found, overlap=overlap, design=find_design(sides["then"], "corrected"))
+        evidence = replace(evidence, tested=found, tested_on=sides["then"])
         text = p_value(p)
         remark = f"p {text}" if text.startswith("<") else f"p = {text}"
-        remark += "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
+        remark += "" if alpha == DEFAULT_ALPHA else f", significant from {alpha:.3g} down"
     return evidence if same else replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
 
 
@@ -136,12 +137,14 @@ def count_seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None
 
     With `looks`, they are added by the sequential rule, whose level falls with its number of looks.
     """
-    from boosters_eval.stats.sequential import SequentialRule, splits_to_decide  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.observations import ASSUMED_RATIO, find_design, split_ratio  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.sequential import SequentialRule, splits_to_decide  # noqa: PLC0415
 
-    if evidence.tested is None or (evidence.design is not None and evidence.design.ordered):
-        return None  # seeds add no windows
+    if evidence.tested is None or evidence.by_time:
+        return None
     level = (lambda seeds: SequentialRule(max_seeds=seeds).level) if looks else None
-    splits = splits_to_decide(evidence.tested, evidence.overlap, level, evidence.design)
+    overlap = split_ratio(evidence.tested_on.values()) or ASSUMED_RATIO
+    splits = splits_to_decide(evidence.tested, overlap, level, find_design(evidence.tested_on, "corrected"))
     cells = [Repeat.parse(cell) for cell in evidence.before.per_seed]
     per_seed = len(cells) / len({repeat.seed for repeat in cells})  # more than one where there are folds
     return None if splits is None else math.ceil(splits / per_seed)
@@ -167,15 +170,6 @@ def _observe(record: BaselineResult, stats: MetricStats, metric: str) -> Side:
         )
         for cell, value in stats.per_seed.items()
     )
-
-
-_FAULTY = {
-    "crashed": Status.CRASHED,
-    "not finite": Status.NOT_FINITE,
-    "other data": Status.UNLIKE,
-    "repeated": Status.UNLIKE,
-    "missing": Status.SKIPPED,
-}
 
 
 def is_regression(baseline_mean: float, current_mean: float, tolerance: float, lower_is_better: bool) -> bool:
@@ -204,35 +198,29 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
     faulty: dict[tuple[str, str], list[FaultyCell]] = {}
     for cell in after.faulty:
         faulty.setdefault((cell.config, cell.library), []).append(cell)
-    findings = []
-    for key, recorded in before.results.items():
-        counts = _counts(recorded.library, rules, upgrades)
-        base = Finding(
-            *key,
-            status=Status.SKIPPED,
-            metric=recorded.primary_metric,
-            tolerance=rules.tolerance_of(recorded.config, recorded.primary_metric),
-            baseline=recorded.primary,
-            counts=counts,
-            upgrade=upgrades.get(recorded.library),
-        )
-        if key in faulty:
-            findings.append(_failed(base, faulty[key]))
-        elif key in after.results:
-            findings.append(_compare(base, recorded, after.results[key], rules))
-        else:
-            excused = rules.excused(*key)
-            findings.append(replace(base, note=_absent(key, after, excused=excused), counts=counts and not excused))
     if before.results and not any(key in before.results for key in after.pairs):
         raise ConfigError("Nothing was compared: no (config, library) pair of the baseline is in the run.")
-    for key in after.pairs:
-        if key not in before.results:
-            new = _new(after, key)
-            findings.append(_failed(new, faulty[key]) if key in faulty else new)
-    for number, finding in enumerate(findings):
-        result = after.results.get((finding.config, finding.library))
-        if result and result.failed_before:
-            findings[number] = replace(finding, flaky=result.failed_before)
+    findings = []
+    for key in dict.fromkeys([*before.results, *after.pairs]):
+        recorded, result = before.results.get(key), after.results.get(key)
+        finding = Finding(
+            *key, Status.NEW, note="no baseline", counts=False, flaky=result.failed_before if result else {}
+        )
+        if recorded:
+            counts, upgrade = _counts(recorded.library, rules, upgrades), upgrades.get(recorded.library)
+            tolerance = rules.tolerance_of(recorded.config, recorded.primary_metric)
+            known = {"metric": recorded.primary_metric, "baseline": recorded.primary, "tolerance": tolerance}
+            finding = replace(finding, status=Status.SKIPPED, note="", counts=counts, upgrade=upgrade, **known)
+        elif result:
+            finding = replace(finding, metric=result.primary_metric, current=result.primary)
+        if key in faulty:
+            finding = _failed(finding, faulty[key])
+        elif recorded and result:
+            finding = _compare(finding, recorded, result, rules)
+        elif recorded:
+            excused = rules.excused(*key)
+            finding = replace(finding, note=_absent(key, after, excused=excused), counts=counts and not excused)
+        findings.append(finding)
     notes = tuple(_notes(before, after, upgrades))
     return Check(tuple(findings), rules, upgrades, notes, after.not_run, before.suite, name)
 
@@ -258,10 +246,10 @@ def _counts(library: str, rules: CheckRules, upgrades: dict[str, tuple[str, str]
 
 def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
     """The worst of what happened to its cells: a crash, a score that is not a number, a cell that did not run."""
-    worst = min(cells, key=lambda cell: list(_FAULTY).index(cell.kind))
+    worst = min(cells, key=lambda cell: list(Status).index(cell.status))
     several = f" ({len(cells)} cells)" if len(cells) > 1 else ""
     note = f"cell {worst.cell}: {worst.text}{several}"
-    return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(cells))
+    return replace(base, status=worst.status, note=note, failed_cells=len(cells))
 
 
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
@@ -279,13 +267,6 @@ def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
     if library not in after.libraries:
         return f"in the baseline, but {library} was not run at all"
     return "in the baseline, but not in the run"
-
-
-def _new(after: Snapshot, key: tuple[str, str]) -> Finding:
-    result = after.results.get(key)
-    metric = result.primary_metric if result else ""
-    current = result.primary if result else None
-    return Finding(*key, status=Status.NEW, metric=metric, current=current, note="no baseline", counts=False)
 
 
 def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: CheckRules) -> Finding:
@@ -327,8 +308,7 @@ def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
     lower = not evidence.higher_is_better
     if is_regression(before, after, finding.tolerance, lower_is_better=lower):
         if evidence.worse is False:
-            windows = evidence.design is not None and evidence.design.ordered
-            return _suspected(finding, count_seeds_needed(evidence, looks=looks), windows=windows)
+            return _suspect(finding, evidence, count_seeds_needed(evidence, looks=looks))
         status = Status.REGRESSION
     elif after == before:
         status = Status.SAME
@@ -341,9 +321,9 @@ def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
     return replace(finding, status=status, decided=safe or status is Status.REGRESSION)
 
 
-def _suspected(finding: Finding, needed: int | None, *, windows: bool) -> Finding:
+def _suspect(finding: Finding, evidence: Evidence, needed: int | None) -> Finding:
     text = f"{needed} seeds would decide if the change stays as it is"
-    if windows:
+    if evidence.by_time:
         text = "more seeds would not decide, as they add no windows of time"
     elif needed is None:
         text = "no number of seeds would make such a change significant, as splits share rows"

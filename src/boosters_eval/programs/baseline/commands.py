@@ -399,12 +399,6 @@ def _only(results: ResultCollection, libraries: tuple[str, ...] | None) -> Resul
     for name in libraries:
         if name not in known:
             raise UnknownNameError("library of the results", name, known)
-    return ResultCollection(
-        (result for result in results.results if result.library in libraries),
-        (error for error in results.errors if error.library in libraries),
-        unsupported=(item for item in results.unsupported if item.library in libraries),
-        unavailable=(item for item in results.unavailable if item.library in libraries),
-        run_id=results.run_id,
-        suite=results.suite,
-        metadata=results.metadata,
-    )
+    every = {name: getattr(results, name) for name in ("results", "errors", "unsupported", "unavailable")}
+    kept = {name: [item for item in items if item.library in libraries] for name, items in every.items()}
+    return ResultCollection(**kept, run_id=results.run_id, suite=results.suite, metadata=results.metadata)

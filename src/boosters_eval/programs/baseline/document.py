@@ -429,7 +429,7 @@ class CheckFindings(ReportedFindings):
         if form == "html" or self.results is None:
             return super().render(form)
         if form == "markdown":
-            return render_markdown(self._lay_out_text())
+            return render_markdown(self._lay_out_text(everything=True))
         return self.results.to_json() if form == "json" else self.results.to_csv()
 
     def conclude(self, screen: Screen) -> None:
@@ -447,7 +447,7 @@ class CheckFindings(ReportedFindings):
             write_atomically(request.verdict, self.check.to_json())
         screen.annotate(annotate_check(self.check), "" if dry else self.check.to_markdown())
 
-    def _lay_out_text(self, *, everything: bool = True) -> Document:
+    def _lay_out_text(self, *, everything: bool) -> Document:
         verdict = lay_out_check(self.check, everything=everything)
         if self.results is None:
             return verdict

@@ -28,13 +28,13 @@ Share = Annotated[float, Ge(0), Lt(1)]
 
 
 class Status(Enum):
-    """The verdict on a (config, library) pair."""
+    """The verdict on a (config, library) pair; of several faults in its cells, the first of these."""
 
     REGRESSION = "regression"
     CRASHED = "crashed"
     NOT_FINITE = "not a number"
-    SKIPPED = "skipped"
     UNLIKE = "not comparable"
+    SKIPPED = "skipped"
     SUSPECTED = "suspected"  # beyond tolerance, but too few seeds to tell it from noise
     DRIFT = "drift"  # within tolerance, but significantly worse
     IMPROVED = "improved"

@@ -18,7 +18,6 @@ from boosters_eval.core.files import (
     Format,
     check_format,
     check_path,
-    compute_digest,
     load_json,
     read_text,
     write_atomically,
@@ -202,12 +201,6 @@ class _RfcBaseline(_Part):
 
 def _is_of_rfc(version: Any) -> bool:
     return not isinstance(version, bool) and version == _OF_RFC
-
-
-def digest_mapping(results: tuple[BaselineResult, ...]) -> str:
-    """A digest of how canonical parameters became native ones, for every pair."""
-    content = sorted([result.config, result.library, result.parameters] for result in results)
-    return compute_digest(json.dumps(content, sort_keys=True), 16)
 
 
 def load_baseline(path: str | Path) -> Baseline:

@@ -9,14 +9,14 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.files import MAX_RESULTS, compute_digest, load_json, read_text
 from boosters_eval.core.terms import given, the
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find, primary_metric
-from boosters_eval.programs.baseline.findings import UNNAMED
+from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import (
     HOME_LIBRARY,
     AbsentResult,
@@ -24,7 +24,6 @@ from boosters_eval.programs.baseline.model import (
     BaselineConfig,
     BaselineResult,
     MetricStats,
-    digest_mapping,
     load_baseline,
 )
 from boosters_eval.programs.benchmark.tables.environment import Environment
@@ -47,7 +46,7 @@ class FaultyCell:
     config: str
     library: str
     cell: str
-    kind: Literal["crashed", "not finite", "other data", "repeated", "missing"]
+    status: Status
     text: str
 
 
@@ -86,7 +85,7 @@ class Snapshot:
         for result in usable:
             grouped.setdefault((result.config_name, result.library), []).append(result)
         faulty = tuple(_faulty_cells(run))
-        named = sum(cell.kind == "missing" for cell in faulty)
+        named = sum(cell.status is Status.SKIPPED for cell in faulty)
         missing = run.metadata.n_missing or 0
         return cls(
             results={key: _summarize(group, run) for key, group in grouped.items()},
@@ -162,6 +161,7 @@ def make_baseline(
     facts = Environment.collect(run, now=now)
     results = tuple(snapshot.results.values())
     build = snapshot.libraries.get(HOME_LIBRARY)
+    mapping = sorted([result.config, result.library, result.parameters] for result in results)
     return Baseline(
         boosters_version=build.version if build else None,
         boosters_eval_version=facts.boosters_eval_version,
@@ -170,7 +170,7 @@ def make_baseline(
         run_id=run.run_id,
         config=BaselineConfig(suite=run.suite, seeds=tuple(dict.fromkeys(r.seed for r in run.results))),
         libraries=snapshot.libraries,
-        mapping_digest=digest_mapping(results),
+        mapping_digest=compute_digest(json.dumps(mapping, sort_keys=True), _DIGEST),
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
         absent=tuple(left_out),
         results=results,
@@ -197,12 +197,12 @@ def _faulty_cells(run: ResultCollection) -> Iterable[FaultyCell]:
         text = f"{error.error_type} in {error.phase}" + (f", {error.signal}" if error.signal else "")
         first_line = error.error_message.strip().partition("\n")[0].rstrip(".")
         text += f": {first_line}" if first_line else ""
-        yield FaultyCell(error.config_name, error.library, error.repeat.name, "crashed", text)
+        yield FaultyCell(error.config_name, error.library, error.repeat.name, Status.CRASHED, text)
     for result in run.results:
         name = _not_finite(result)
         if name:
             text = f"{name} is {result.metrics[name]}"
-            yield FaultyCell(result.config_name, result.library, result.repeat.name, "not finite", text)
+            yield FaultyCell(result.config_name, result.library, result.repeat.name, Status.NOT_FINITE, text)
     yield from _other_data(run)
     yield from _not_once(run)
 
@@ -216,7 +216,7 @@ def _other_data(run: ResultCollection) -> Iterable[FaultyCell]:
         if digest != expected:
             known = digest is not None and expected is not None
             text = f"it was run on {'other' if known else 'perhaps other'} data than the first cell of its config"
-            yield FaultyCell(result.config_name, result.library, result.repeat.name, "other data", text)
+            yield FaultyCell(result.config_name, result.library, result.repeat.name, Status.UNLIKE, text)
 
 
 def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:
@@ -229,9 +229,9 @@ def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:
     for (config, library), cells in have.items():
         for cell in wanted[config]:
             if cells[cell] == 0:
-                yield FaultyCell(config, library, cell, "missing", "it was not run")
+                yield FaultyCell(config, library, cell, Status.SKIPPED, "it was not run")
             elif cells[cell] > 1:
-                yield FaultyCell(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
+                yield FaultyCell(config, library, cell, Status.UNLIKE, f"the run has {cells[cell]} outcomes for it")
 
 
 def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
