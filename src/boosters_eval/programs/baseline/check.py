@@ -207,10 +207,17 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
             *key, Status.NEW, note="no baseline", counts=False, flaky=result.failed_before if result else {}
         )
         if recorded:
-            counts, upgrade = _counts(recorded.library, rules, upgrades), upgrades.get(recorded.library)
-            tolerance = rules.tolerance_of(recorded.config, recorded.primary_metric)
-            known = {"metric": recorded.primary_metric, "baseline": recorded.primary, "tolerance": tolerance}
-            finding = replace(finding, status=Status.SKIPPED, note="", counts=counts, upgrade=upgrade, **known)
+            counts = _counts(recorded.library, rules, upgrades)
+            finding = replace(
+                finding,
+                status=Status.SKIPPED,
+                metric=recorded.primary_metric,
+                tolerance=rules.tolerance_of(recorded.config, recorded.primary_metric),
+                baseline=recorded.primary,
+                note="",
+                counts=counts,
+                upgrade=upgrades.get(recorded.library),
+            )
         elif result:
             finding = replace(finding, metric=result.primary_metric, current=result.primary)
         if key in faulty:
