@@ -81,7 +81,7 @@ def test_everything_that_decides_a_mark_can_be_said(explain):
     assert record["native"]["thread_count"] == 3
     assert record["native"]["border_count"] == 255
     assert record["marks"]["l2"]["mark"] == "approximated"
-    assert record["marks"]["categorical"]["mark"] == "approximated"
+    assert record["marks"]["categorical"]["mark"] == "own"
     quantiles = ("--task", "quantile", "--quantile", "0.1", "--quantile", "0.9", "--json")
     assert json.loads(explain("-l", "lightgbm", *quantiles).out)["native"]["alpha"] == [0.1, 0.9]
     assert (

@@ -38,6 +38,48 @@ def test_categories_are_learnt_though_their_codes_have_gaps(trainer, library):
     assert np.isfinite(trainer.predict(library, request, data, x_test)).all()
 
 
+OWN_CATEGORIES = {  # what each library documents as its defaults
+    "boosters": {"max_onehot_cats": 4},
+    "xgboost": {"max_cat_to_onehot": 4, "max_cat_threshold": 64},
+    "lightgbm": {
+        "max_cat_to_onehot": 4,
+        "max_cat_threshold": 32,
+        "cat_l2": 10.0,
+        "cat_smooth": 10.0,
+        "min_data_per_group": 100,
+    },
+    "catboost": {"one_hot_max_size": 2},
+    "sklearn": {},
+}
+CATEGORIES = {
+    "two": lambda rng, rows: rng.integers(0, 2, rows),
+    "few": lambda rng, rows: rng.integers(0, 4, rows),
+    "many": lambda rng, rows: rng.integers(0, 40, rows),
+    "rare": lambda rng, rows: np.minimum(rng.geometric(0.3, rows), 12) - 1,
+    "missing": lambda rng, rows: np.where(rng.random(rows) < 0.3, np.nan, rng.integers(0, 6, rows)),
+    "near-unique": lambda rng, rows: rng.permutation(250)[rng.integers(0, 250, rows)],
+}
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_categories_are_treated_as_the_library_would_by_itself(trainer, library, kind):
+    runner, rows = RUNNERS[library], 400
+    for seed in range(3 if library in ("catboost", "sklearn") else 20):  # these two take their time
+        rng = np.random.default_rng(seed)
+        x = np.column_stack([CATEGORIES[kind](rng, rows), rng.normal(size=rows)]).astype(np.float32)
+        y = x[:, 1] + np.nan_to_num(x[:, 0]) % 3 + rng.normal(size=rows)
+        request = trainer.request(
+            n_estimators=10, categorical=(0,), has_missing=kind == "missing", max_categories=len(np.unique(x[:, 0]))
+        )
+        translation = runner.translate(request)
+        assert not OWN_CATEGORIES[library].keys() & translation.native.keys()
+        assert {mark.parameter: mark.kind for mark in translation.marks}["categorical"] == "own"
+        own = replace(translation, native=translation.native | OWN_CATEGORIES[library])
+        models = [runner.fit(it, runner.build(it, TrainData(x=x, y=y))) for it in (translation, own)]
+        assert np.array_equal(*(runner.predict(translation, model, x) for model in models))
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_weight_of_zero_takes_a_row_out(trainer, library):
     request = trainer.request(n_estimators=5, max_depth=3, l2=0.0, weighted=True)

@@ -134,7 +134,7 @@ def test_the_same_seed_may_give_another_model_only_where_the_library_says_so():
         ({"colsample": 1.0}, "colsample", "exact", {}),
         ({"subsample": 0.5}, "subsample", "exact", {"bootstrap_type": "Bernoulli", "subsample": 0.5}),
         ({"n_threads": 4}, "n_threads", "approximated", {"thread_count": 4}),
-        ({"categorical": (1,)}, "categorical", "approximated", {"one_hot_max_size": 4}),
+        ({"categorical": (1,)}, "categorical", "own", {}),
         (
             {"task": Task.RANKING, "growth_strategy": GrowthStrategy.LEAFWISE},
             "n_leaves",

@@ -87,7 +87,7 @@ _RULES = (
         "missing", {}, "a column with a single value besides missing ones is ignored", f"has_missing and {rules.TREES}"
     ),
     Rule("missing", where="has_missing"),
-    approximated("categorical", {"max_onehot_cats": 4}, rules.OWN_CATEGORIES, "categorical"),
+    rules.own_categories("more than 4 categories (max_onehot_cats) are sorted by their gradients"),
     Rule("weights", where="weighted"),
     approximated(
         "linear_leaves", {"linear_leaves": True, "linear_l2": 0.01}, rules.OWN_LINES, "booster == 'linear_trees'"

@@ -148,18 +148,11 @@ _RULES = (
         "missing values go with the smallest ones; the other libraries learn at every split where they go",
         "has_missing",
     ),
-    approximated(
-        "categorical",
-        {"one_hot_max_size": 4},
-        "categories with more than 4 values become statistics of the target, on the device others than on the CPU",
-        f"categorical and {rules.CUDA}",
+    rules.own_categories(
+        "categories with many values become statistics of the target, on the device others than on the CPU",
+        where=f"categorical and {rules.CUDA}",
     ),
-    approximated(
-        "categorical",
-        {"one_hot_max_size": 4},
-        "categories with more than 4 values become statistics of the target",
-        "categorical",
-    ),
+    rules.own_categories("categories with more than 2 values become statistics of the target"),
     Rule("weights", where="weighted"),
 )
 

@@ -90,18 +90,17 @@ _RULES = (
         "max_bins",
         {"max_bin": "=max_bins + 1 if has_missing else max_bins", "min_data_in_bin": 1},
         "one bin is kept for zero and one for missing values, and the others are shared between negative and positive "
-        "values by their numbers of rows: it may merge values although there are enough bins",
+        "values by their numbers of rows: it may merge values although there are enough bins; columns that are hardly "
+        "ever both different from zero are bundled, which loses a few of their values",
     ),
     Rule("subsample", {"bagging_fraction": "=subsample", "bagging_freq": "=1 if subsample < 1 else 0"}),
     Rule("colsample", {"feature_fraction": "=colsample"}),
     *rules.stopping_rules("early_stopping_rounds", joint=False),
     Rule("base_score", {"boost_from_average": True}, where="task != 'ranking'"),
     Rule("missing", where="has_missing"),
-    approximated(
-        "categorical",
-        {"max_cat_to_onehot": 4, "max_cat_threshold": 64, "cat_l2": 0.0, "cat_smooth": "=l2", "min_data_per_group": 1},
-        rules.OWN_CATEGORIES,
-        "categorical",
+    rules.own_categories(
+        "more than 4 categories are sorted by their gradients, smoothed (cat_smooth 10, cat_l2 10), and to split them "
+        "takes 100 rows on each side (min_data_per_group)"
     ),
     Rule("weights", where="weighted"),
     approximated(

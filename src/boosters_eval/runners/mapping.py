@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from boosters_eval.runners.boosters_runner import BoostersRunner
 from boosters_eval.runners.catboost_runner import CatBoostRunner
 from boosters_eval.runners.lightgbm_runner import LightGBMRunner
+from boosters_eval.runners.parameters import MarkKind
 from boosters_eval.runners.rules import ALWAYS, CANONICAL
 from boosters_eval.runners.sklearn_runner import SklearnRunner
 from boosters_eval.runners.xgboost_runner import XGBoostRunner
@@ -36,8 +37,13 @@ A mark says how faithfully a library honors a canonical parameter:
 
 - **exact**: the same meaning; trained models agree on the rows that they learnt from. (Where a threshold lies between
   two neighboring values of a node, and which of two equal gains wins, is each library's own choice.)
+- **own**: it has no common meaning, so the library keeps its own treatment; the reason says what that is.
 - **approximated**: the nearest equivalent that the library has; the reason says what is lost.
 - **unsupported**: the library has nothing like it; the parameter has no effect.
+
+What has no common meaning is not made equal. How a library groups, orders and smooths categories protects it from
+overfitting them: taken away, one library would look worse than it is, and no two would do the same. Fair is what the
+maintainers of each library would accept.
 
 *exact if* names the values at which nothing is lost although the rule is not exact in general. A parameter without
 a row for a case does not apply there (max_depth in leaf-wise growth, trees in a linear model) and is shown as
@@ -77,8 +83,7 @@ def _overview() -> str:
 
 
 def _weakest(rules: Iterable[Rule]) -> str:
-    order = ("exact", "approximated", "unsupported")
-    return max((rule.kind for rule in rules), key=order.index, default="-")
+    return max((rule.kind for rule in rules), key=get_args(MarkKind).index, default="-")
 
 
 def _library(editions: Sequence[Edition]) -> str:

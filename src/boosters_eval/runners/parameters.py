@@ -85,7 +85,7 @@ class TrainingConfig(Model):
         return cls().model_dump(mode="json")
 
 
-MarkKind = Literal["exact", "approximated", "unsupported"]
+MarkKind = Literal["exact", "own", "approximated", "unsupported"]
 
 
 class Mark(BaseModel):

@@ -50,6 +50,11 @@ def approximated(parameter: str, native: Native, reason: str, where: str = "", e
     return Rule(parameter, native, "approximated", reason, where, exact_if)
 
 
+def own_categories(what: str, native: Native | None = None, where: str = "categorical") -> Rule:
+    """Categories have no common meaning, so each library keeps its own defaults; `what` says what they do."""
+    return Rule("categorical", native or {}, "own", what, where)
+
+
 def unsupported(parameter: str, native: Native, reason: str, where: str = "", exact_if: str = "") -> Rule:
     return Rule(parameter, native, "unsupported", reason, where, exact_if)
 
@@ -279,7 +284,6 @@ CUDA = "device == 'cuda'"
 
 SILENT = "nothing is printed"
 OWN_LAMBDAS = "the pairs of the ranking loss, their weights and their number are the library's own"
-OWN_CATEGORIES = "how categories are grouped, smoothed and limited is the library's own"
 OWN_LINES = "which features enter a leaf's linear model is the library's own"
 OWN_QUANTILE = (
     "the quantile of the rows of a leaf is one of them in boosters and CatBoost, lies between two of them in "

@@ -66,7 +66,10 @@ _RULES = (
     ),
     Rule("base_score"),
     Rule("missing", where="has_missing"),
-    approximated("categorical", {"categorical_features": "=list(categorical)"}, rules.OWN_CATEGORIES, "categorical"),
+    rules.own_categories(
+        "categories are sorted by their gradients, smoothed by 10 rows; those with fewer rows in a node stay together",
+        {"categorical_features": "=list(categorical)"},
+    ),
     Rule("weights", where="weighted"),
 )
 _KEEPS = approximated(

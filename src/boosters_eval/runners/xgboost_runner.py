@@ -94,7 +94,9 @@ _RULES = (
     ),
     *rules.stopping_rules("early_stopping_rounds", joint=True),
     Rule("missing", where="has_missing"),
-    approximated("categorical", {"max_cat_to_onehot": 4}, rules.OWN_CATEGORIES, "categorical"),
+    rules.own_categories(
+        "4 or more categories are sorted by their gradients, and at most 64 of them (max_cat_threshold) go to one side"
+    ),
     Rule("weights", where="weighted"),
 )
 _PINS = (
