@@ -18,7 +18,6 @@ from boosters_eval.stats.ranks import (
     correlation,
     cosine,
     kendall_tau,
-    own_tau_interval,
     rank,
     rank_splits,
     resampled_interval,
@@ -281,7 +280,7 @@ def test_the_interval_takes_splits_to_correlate_by_five_ninths():
 
 
 def test_the_interval_of_a_library_with_itself_is_never_surer_than_one_exchange_in_one_split():
-    low, high = own_tau_interval(taus([1.0] * 5), 8)
+    low, high = tau_interval(taus([1.0] * 5), 8, of_pairs=True)
     assert high == 1
     assert low == pytest.approx(1 - 2 * tau_step(8) / np.sqrt(5) * 2.7764 * np.sqrt(1 / 5 + 1 / 2), abs=1e-3)
 
@@ -367,7 +366,7 @@ def test_intervals_of_a_library_with_itself_hold_the_expected_tau(columns, noise
     expected = np.mean([tau for _ in range(10 * repetitions) for tau in own_taus(population, 2).values()])
     held = 0
     for _ in range(repetitions):
-        low, high = own_tau_interval(taus(split_shares(own_taus(population, seeds)).values()), columns)
+        low, high = tau_interval(taus(split_shares(own_taus(population, seeds)).values()), columns, of_pairs=True)
         held += low <= expected <= high
     claim = f"{columns} features, noise {noise:g}, {seeds} splits: the 95 % interval holds the tau with itself"
     assert simulated(SECTION, claim, held, repetitions, "≥ 94 %") >= 0.94

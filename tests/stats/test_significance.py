@@ -520,11 +520,6 @@ def test_scores_too_large_to_be_squared_are_left_to_the_comparison_of_one_pair(s
     assert judge_scores(a, b, Criteria(higher_is_better=True), **options) == [None]
 
 
-def test_one_split_is_left_to_the_comparison_of_one_pair():
-    one = np.full((2, 1), 0.5)
-    assert judge_times(one, one, Criteria(higher_is_better=False, test="paired")) == [None, None]
-
-
 ROPE = 0.02
 
 

@@ -87,21 +87,11 @@ def find_steps(values: Sequence[float] | FloatArray, *, alpha: float = DEFAULT_S
         candidates += [_best_split(sequence, levels, start, stop, alpha) for start, stop in pairwise(edges)]
 
 
-def fewest_runs(on_new_level: int, *, alpha: float = DEFAULT_STEP_ALPHA) -> int | None:
-    """How many equal runs, the given number on a new level among them, it takes to find the step; None if never.
+def fewest_for_any_step(*, alpha: float = DEFAULT_STEP_ALPHA) -> int:
+    """How many runs a line must have before any step can be found in it: half of them on either side say the most.
 
     No rule that permutes runs is faster at its level: 2 of the comb(n, k) ways to place k runs among n are as extreme.
     """
-    if on_new_level < SHORTEST_STRETCH:
-        return None
-    total = on_new_level + SHORTEST_STRETCH
-    while SINGLE_SHARE * alpha * math.comb(total, on_new_level) < 2:
-        total += 1
-    return total
-
-
-def fewest_for_any_step(*, alpha: float = DEFAULT_STEP_ALPHA) -> int:
-    """How many runs a line must have before any step can be found in it: half of them on either side say the most."""
     total = 2 * SHORTEST_STRETCH
     while SINGLE_SHARE * alpha * math.comb(total, total // 2) < 2:
         total += 1

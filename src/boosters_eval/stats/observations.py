@@ -11,7 +11,7 @@ from boosters_eval.core.request import Repeat, SplitKind
 from boosters_eval.stats.inference import MOST_FREEDOM, Design
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from boosters_eval.stats.significance import TestName
 
@@ -35,31 +35,17 @@ class Observation:
     machine: str | None = None  # of a value that depends on it: others of the same machine may be compared with it
 
 
-class Side(Mapping[Repeat, Observation]):
-    """One side's observations by repeat. Unlike a dict, it remembers whether a repeat was given twice."""
+class Side(dict[Repeat, Observation]):
+    """One side's observations by repeat. It remembers whether a repeat was given twice."""
 
     def __init__(self, pairs: Iterable[tuple[Repeat, Observation | None]]) -> None:
         """Collect the pairs; None means that the repeat was run but has no value."""
-        seen: set[Repeat] = set()
-        self.repeated = False  # some repeat was given more than once, so no pair can be trusted
-        self._observations: dict[Repeat, Observation] = {}
-        for repeat, observation in pairs:
-            self.repeated = self.repeated or repeat in seen
-            seen.add(repeat)
-            if observation is not None:
-                self._observations[repeat] = observation
-
-    def __getitem__(self, repeat: Repeat) -> Observation:
-        return self._observations[repeat]
-
-    def __iter__(self) -> Iterator[Repeat]:
-        return iter(self._observations)
-
-    def __len__(self) -> int:
-        return len(self._observations)
+        listed = list(pairs)
+        super().__init__((repeat, observation) for repeat, observation in listed if observation is not None)
+        self.repeated = len(dict(listed)) < len(listed)  # so no pair can be trusted
 
 
-AnySide = Mapping[Repeat, Observation]  # a Side, or a dict of which nobody asks whether a repeat was given twice
+AnySide = Mapping[Repeat, Observation]  # a Side, or what nobody asks whether a repeat was given twice
 Observations = Mapping[str, AnySide]
 
 

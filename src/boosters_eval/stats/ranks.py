@@ -186,23 +186,19 @@ def tau_step(count: int) -> float:
     return 4 / (count * (count - 1))
 
 
-def tau_interval(taus: AnySide, count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
+def tau_interval(
+    taus: AnySide, count: int, *, of_pairs: bool = False, alpha: float = 0.05
+) -> tuple[float, float] | None:
     """The interval of the mean tau over splits, of rankings of so many values; None if there is but one split.
 
-    It is never narrower than one exchange of neighbors in one of the splits would make it: rankings that agree in all
-    of five splits need not do so in the next one.
+    With `of_pairs` the mean is over all pairs of splits, and `taus` are the shares of each split (`split_shares`).
+    It is never narrower than one exchange of neighbors in one of the splits would make it, which changes its tau with
+    every other one: rankings that agree in all of five splits need not do so in the next one.
     """
-    step = tau_step(count) / math.sqrt(max(len(taus), 1))
-    return _clipped(resampled_interval(taus, step=step, alpha=alpha))
-
-
-def own_tau_interval(shares: AnySide, count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
-    """The interval of the mean tau over all pairs of splits, from the share of each split in it (`split_shares`).
-
-    Never narrower than by one exchange in one split either, which changes its tau with every other one.
-    """
-    step = 2 * tau_step(count) / math.sqrt(max(len(shares), 1))
-    return _clipped(resampled_interval(shares, step=step, overlap=_OVERLAP_OF_PAIRS, alpha=alpha))
+    exchanged, overlap = (2, _OVERLAP_OF_PAIRS) if of_pairs else (1, _OVERLAP)
+    step = exchanged * tau_step(count) / math.sqrt(max(len(taus), 1))
+    bounds = resampled_interval(taus, step=step, overlap=overlap, alpha=alpha)
+    return None if bounds is None else (max(bounds[0], -1.0), min(bounds[1], 1.0))
 
 
 def split_shares(taus: Mapping[tuple[Repeat, Repeat], float]) -> dict[Repeat, float]:
@@ -231,10 +227,6 @@ def resampled_interval(
     above, below = overlap
     widened = {repeat: replace(one, n_train=below, n_valid=above, resolution=step) for repeat, one in values.items()}
     return mean_interval(widened, alpha=alpha)
-
-
-def _clipped(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
-    return None if bounds is None else (max(bounds[0], -1.0), min(bounds[1], 1.0))
 
 
 def top_overlap(a: FloatArray, b: FloatArray, k: int) -> float | None:

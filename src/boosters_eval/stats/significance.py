@@ -370,6 +370,8 @@ def _percent(mean_a: float | None, mean_b: float | None) -> float | None:
 # rounding cannot matter; what is near an edge is left to the comparison of one pair, so that both never disagree.
 _EDGE = 1e-9  # relative; sums of different order differ by far less
 _LEAST = 1e-100  # below it, squares lose their digits
+_VERDICTS: tuple[Verdict | None, ...] = (None, "equivalent", "inconclusive", "better", "worse")
+_EQUIVALENT, _INCONCLUSIVE = 1, 2  # places among these
 
 
 def judge_scores(
@@ -386,69 +388,57 @@ def judge_scores(
     `identical` says in which rows the predictions are. None: compare that pair by itself.
     """
     count = a.shape[1]
-    scale = _scales(a, b)
+    scale = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
     margin = criteria.rope * (np.abs(a.mean(axis=1)) + np.abs(b.mean(axis=1))) / 2
-    share = 1 / count + test_train_ratio
-    found = _read_rows(a - b, margin, scale, criteria, share, freedom(count, test_train_ratio), resolution or 0.0)
-    usable = _usable(a, b)
+    reach = _reach(criteria, freedom(count, test_train_ratio), 1 / count + test_train_ratio)
+    found = _read_rows(a - b, margin, scale, reach, resolution or 0.0, higher_is_better=criteria.higher_is_better)
     same = (a == b).all(axis=1)
-    for row in np.flatnonzero(same & usable):
-        if identical[row] or resolution == 0:
-            found[row] = "equivalent"
-        elif resolution is None:
-            found[row] = "inconclusive"
-    return [verdict if known else None for verdict, known in zip(found, usable, strict=True)]
+    found[same & (identical | (resolution == 0))] = _EQUIVALENT
+    found[same & ~identical & (resolution is None)] = _INCONCLUSIVE
+    return _tell(found, a, b)
 
 
 def judge_times(a: FloatArray, b: FloatArray, criteria: Criteria) -> list[Verdict | None]:
     """The verdict on each row by the ratio, as times and memory are compared. None: compare that pair by itself."""
-    count = a.shape[1]
-    usable = _usable(a, b) & (a > 0).all(axis=1) & (b > 0).all(axis=1)
+    rows, count = a.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a) - np.log(b)
-    margin = np.full(len(a), math.log1p(criteria.rope))
-    found = _read_rows(logs, margin, np.ones(len(a)), criteria, 1 / count, count - 1, 0.0)
-    for row in np.flatnonzero((a == b).all(axis=1)):
-        found[row] = "equivalent"
-    return [verdict if known else None for verdict, known in zip(found, usable, strict=True)]
+    margin = np.full(rows, math.log1p(criteria.rope))
+    reach = _reach(criteria, count - 1, 1 / count)
+    found = _read_rows(logs, margin, np.ones(rows), reach, 0.0, higher_is_better=criteria.higher_is_better)
+    found[(a == b).all(axis=1)] = _EQUIVALENT
+    found[(a <= 0).any(axis=1) | (b <= 0).any(axis=1)] = 0
+    return _tell(found, a, b)
 
 
-def _usable(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
-    """The rows that a test can be made of; of NaN, and of what is too large or too small, one pair is judged."""
-    if a.shape[1] < 2:
-        return np.zeros(len(a), dtype=bool)
-    found: NDArray[np.bool_] = (np.abs(a) < HUGE).all(axis=1) & (np.abs(b) < HUGE).all(axis=1)
-    return found & (_scales(a, b) > _LEAST)
-
-
-def _scales(a: FloatArray, b: FloatArray) -> FloatArray:
-    found: FloatArray = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
-    return found
+def _reach(criteria: Criteria, degrees: int, share: float) -> float:
+    """Half the interval of a mean, in standard deviations of its values."""
+    return float(stdtrit(degrees, 1 - criteria.alpha / 2)) * math.sqrt(share)
 
 
 def _read_rows(
     differences: FloatArray,
     margin: FloatArray,
     scale: FloatArray,
-    criteria: Criteria,
-    share: float,
-    degrees: int,
+    reach: float,
     resolution: float,
-) -> list[Verdict | None]:
-    if differences.shape[1] < 2:
-        return [None] * len(differences)
+    *,
+    higher_is_better: bool,
+) -> NDArray[np.int64]:
     with np.errstate(invalid="ignore", over="ignore"):
-        spread = differences.std(axis=1, ddof=1)
-        half = float(stdtrit(degrees, 1 - criteria.alpha / 2)) * math.sqrt(share) * np.maximum(spread, resolution)
+        half = reach * np.maximum(differences.std(axis=1, ddof=1), resolution)
         mean = differences.mean(axis=1)
         low, high = mean - half, mean + half
         edges = np.stack([low, high, low + margin, high - margin])
         sure = (np.abs(edges).min(axis=0) > _EDGE * scale) & (np.ptp(differences, axis=1) > _EDGE * scale)
         equivalent = (low >= -margin) & (high <= margin)
         open_ = np.sign(low) != np.sign(high)
-        good = (low > 0) == criteria.higher_is_better
-    codes = np.where(~sure, 0, np.where(equivalent, 1, np.where(open_, 2, np.where(good, 3, 4))))
-    return [_MEANING[code] for code in codes.tolist()]
+        good = (low > 0) == higher_is_better
+    return np.where(~sure, 0, np.where(equivalent, _EQUIVALENT, np.where(open_, _INCONCLUSIVE, np.where(good, 3, 4))))
 
 
-_MEANING: tuple[Verdict | None, ...] = (None, "equivalent", "inconclusive", "better", "worse")
+def _tell(found: NDArray[np.int64], a: FloatArray, b: FloatArray) -> list[Verdict | None]:
+    """The verdicts in words, of rows that a test can be made of: no NaN, and nothing too large or too small."""
+    largest = np.maximum(np.abs(a), np.abs(b)).max(axis=1)
+    usable = (largest < HUGE) & (largest > _LEAST)
+    return [_VERDICTS[code] if known else None for code, known in zip(found.tolist(), usable.tolist(), strict=True)]

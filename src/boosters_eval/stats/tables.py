@@ -13,7 +13,6 @@ import numpy as np
 from boosters_eval.stats.inference import HUGE, mean_and_spread, paired
 from boosters_eval.stats.observations import (
     ASSUMED_RATIO,
-    Side,
     by_split,
     coarsest_resolution,
     find_design,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from boosters_eval.core.request import Repeat
-    from boosters_eval.stats.observations import AnySide, Observation, Observations
+    from boosters_eval.stats.observations import AnySide, Observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +159,15 @@ def compare_table(
     test of the table. Only Welch's test, the RFC's, still compares their difference.
     """
     criteria = Criteria(higher_is_better, test, alpha, rope)
-    sides = {name: _table_side(name, side, metric, as_ratio=as_ratio) for name, side in observations.items() if side}
+    sides = {name: side for name, side in observations.items() if side}
+    faults = {name: _find_fault(name, side, metric, as_ratio=as_ratio) for name, side in sides.items()}
     names = list(combinations(sides, 2))
-    pending = [_prepare_pair(sides[a], sides[b], criteria, as_ratio=as_ratio) for a, b in names]
+    pending = [_prepare_pair(sides[a], sides[b], faults[a] or faults[b], criteria, as_ratio=as_ratio) for a, b in names]
     values: dict[str, dict[Hashable, float]] = {
-        name: {(repeat, one.machine): one.value for repeat, one in side.observations.items()}
-        for name, side in sides.items()
+        name: {(repeat, one.machine): one.value for repeat, one in side.items()} for name, side in sides.items()
     }
-    splits = {repeat for side in sides.values() for repeat in side.observations}
-    machines = {one.machine for side in sides.values() for one in side.observations.values()}
+    splits = {repeat for side in sides.values() for repeat in side}
+    machines = {one.machine for side in sides.values() for one in side.values()}
     return ComparisonTable(
         metric=metric,
         higher_is_better=higher_is_better,
@@ -183,8 +182,8 @@ def compare_table(
 
 def compare_sides(a: AnySide, b: AnySide, *, metric: str, criteria: Criteria, as_ratio: bool = False) -> Comparison:
     """The one comparison of a table of two sides, without the rest of the table; neither side is empty."""
-    first, second = _table_side("a", a, metric, as_ratio=as_ratio), _table_side("b", b, metric, as_ratio=as_ratio)
-    return conclude([_prepare_pair(first, second, criteria, as_ratio=as_ratio)])[0]
+    faults = [_find_fault(name, side, metric, as_ratio=as_ratio) for name, side in (("a", a), ("b", b))]
+    return conclude([_prepare_pair(a, b, faults[0] or faults[1], criteria, as_ratio=as_ratio)])[0]
 
 
 def mean_interval(
@@ -195,7 +194,7 @@ def mean_interval(
     The corrected test counts repeats on the same split as one observation and widens the interval for the rows that
     splits share. None if the mean cannot be bounded: a single split, a value that is not finite, a repeat given twice.
     """
-    if _is_repeated(side):
+    if getattr(side, "repeated", False):
         return None
     side = {repeat: side[repeat] for repeat in in_order(side)}
     corrected = test == "corrected" and not as_ratio
@@ -212,20 +211,11 @@ def mean_interval(
     return paired(np.asarray(values), overlap=overlap, resolution=resolution, design=design).interval(alpha)
 
 
-@dataclass(frozen=True, slots=True)
-class _TableSide:
-    """One side of a table, and the reason if it cannot be compared with any other."""
-
-    observations: dict[Repeat, Observation]
-    fault: str
-
-
-def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, as_ratio: bool) -> PendingComparison:
+def _prepare_pair(a: AnySide, b: AnySide, fault: str, criteria: Criteria, *, as_ratio: bool) -> PendingComparison:
     test = criteria.test
-    a, b = first.observations, second.observations
     both = in_order({repeat: a[repeat] for repeat in a if repeat in b})
     common = [repeat for repeat in both if a[repeat].machine == b[repeat].machine]
-    reason = first.fault or second.fault or _find_obstacle(a, b, both, common, test)
+    reason = fault or _find_obstacle(a, b, both, common, test)
     if reason:
         return criteria.refusal(reason)
     resolution = coarsest_resolution((*a.values(), *b.values()))
@@ -257,21 +247,15 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
     return prepare(left, right, criteria, test_train_ratio=ratio, **known).noted(*notes)
 
 
-def _table_side(name: str, side: AnySide, metric: str, *, as_ratio: bool) -> _TableSide:
-    infinite = next((repeat for repeat, one in side.items() if not abs(one.value) < HUGE), None)
+def _find_fault(name: str, side: AnySide, metric: str, *, as_ratio: bool) -> str:
+    """A sentence on why a side cannot be compared with any other; empty if it can."""
+    if getattr(side, "repeated", False):
+        return f"{name} has more than one result for the same seed and fold."
+    for repeat, one in side.items():
+        if not abs(one.value) < HUGE:
+            return f"{metric} of {name} is not a finite number for {repeat}."
     negative = next((repeat for repeat, one in side.items() if as_ratio and one.value <= 0), None)
-    fault = ""
-    if _is_repeated(side):
-        fault = f"{name} has more than one result for the same seed and fold."
-    elif infinite is not None:
-        fault = f"{metric} of {name} is not a finite number for {infinite}."
-    elif negative is not None:
-        fault = f"{metric} of {name} is not positive for {negative}."
-    return _TableSide(dict(side), fault)
-
-
-def _is_repeated(side: AnySide) -> bool:
-    return isinstance(side, Side) and side.repeated
+    return "" if negative is None else f"{metric} of {name} is not positive for {negative}."
 
 
 def _find_obstacle(a: AnySide, b: AnySide, both: Sequence[Repeat], common: Sequence[Repeat], test: TestName) -> str:

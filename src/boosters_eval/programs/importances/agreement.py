@@ -24,7 +24,6 @@ from boosters_eval.stats.ranks import (
     correlation,
     cosine,
     kendall_tau,
-    own_tau_interval,
     row_distances,
     split_shares,
     tau_interval,
@@ -116,7 +115,7 @@ def _interval(
     seen = {repeat: observe(cells[repeat], value) for repeat, value in values.items()}
     if len(seen) < 2:
         return None
-    return own_tau_interval(seen, count) if own else tau_interval(seen, count)
+    return tau_interval(seen, count, of_pairs=own)
 
 
 def observe(cell: Explanation, value: float) -> Observation:
