@@ -17,6 +17,8 @@ Value = float | int | str | tuple[float, ...] | None
 # What a score can resolve: any difference, steps of one row in n, or steps whose size the number of rows does not tell
 # (a class, a rank or a group may have few rows).
 Resolution = Literal["continuous", "rows", "unknown"]
+# How rows make a value: the mean of their losses, a function of such means (or counts), pairs of them, whole queries.
+ByRows = Literal["mean", "function", "pairs", "queries"]
 
 
 class MetricWarning(UserWarning):
@@ -51,6 +53,7 @@ class MetricInfo:
     low: float | None = None  # what no value can be below; None: unbounded, or unknown of a user's metric
     high: float | None = None
     resolution: Resolution = "unknown"
+    by_rows: ByRows | None = None  # None: rows cannot tell how sure a value is, only splits can
     constant_is_best: bool = False  # whether the same prediction for every row cannot be beaten, whatever the data
 
     @property
@@ -85,8 +88,10 @@ def _metric(names: str, label: str, summary: str, tasks: frozenset[Task], *param
 
 
 def _loss(*about: Any, **facts: Any) -> MetricInfo:
-    """Best at 0, and any value above is possible."""
-    return _metric(*about, **{"higher_is_better": False, "low": 0.0, "resolution": "continuous", **facts})
+    """Best at 0, and any value above is possible; the mean of losses."""
+    return _metric(
+        *about, **{"higher_is_better": False, "low": 0.0, "resolution": "continuous", "by_rows": "mean", **facts}
+    )
 
 
 def _score(*about: Any, **facts: Any) -> MetricInfo:
@@ -97,11 +102,17 @@ def _score(*about: Any, **facts: Any) -> MetricInfo:
 def _gap(*about: Any) -> MetricInfo:
     """Between groups: best at 0, or at 1 where it is a ratio."""
     facts = {"high": 1.0, "resolution": "unknown", "needs": ("sensitive",), "reversed_by": ("mode", "ratio")}
-    return _loss(*about, _BINARY, _THRESHOLD, _MODE, constant_is_best=True, **facts)
+    return _loss(*about, _BINARY, _THRESHOLD, _MODE, constant_is_best=True, by_rows=None, **facts)
 
 
 _BUILTIN = (
-    _loss("rmse root_mean_squared_error", "RMSE", "root mean squared error, averaged over outputs", _POINT),
+    _loss(
+        "rmse root_mean_squared_error",
+        "RMSE",
+        "root mean squared error, averaged over outputs",
+        _POINT,
+        by_rows="function",
+    ),
     _loss("mae mean_absolute_error", "MAE", "mean absolute error, averaged over outputs", _POINT),
     _score(
         "r2 rsquared r_squared",
@@ -110,6 +121,7 @@ _BUILTIN = (
         _POINT,
         low=None,
         resolution="continuous",
+        by_rows="function",
     ),
     _loss(
         "mape mean_absolute_percentage_error",
@@ -118,8 +130,21 @@ _BUILTIN = (
         _POINT,
         Param("epsilon", "float", None, low=0.0),
     ),
-    _loss("rmsle root_mean_squared_log_error", "RMSLE", "root mean squared error of log(1 + x)", _POINT),
-    _loss("median_ae median_absolute_error", "Median AE", "median absolute error", _POINT, resolution="unknown"),
+    _loss(
+        "rmsle root_mean_squared_log_error",
+        "RMSLE",
+        "root mean squared error of log(1 + x)",
+        _POINT,
+        by_rows="function",
+    ),
+    _loss(
+        "median_ae median_absolute_error",
+        "Median AE",
+        "median absolute error",
+        _POINT,
+        resolution="unknown",
+        by_rows=None,
+    ),
     _loss(
         "pinball pinball_loss quantile_loss", "Pinball loss", "quantile loss, averaged over the levels", _POINT, _ALPHAS
     ),
@@ -143,13 +168,29 @@ _BUILTIN = (
         _BINARY | _MULTICLASS,
         _THRESHOLD,
         resolution="rows",
+        by_rows="mean",
     ),
     _score(
-        "auc_roc auc roc_auc", "AUC", "area under the ROC curve; ties count half, one class alone gives 0.5", _BINARY
+        "auc_roc auc roc_auc",
+        "AUC",
+        "area under the ROC curve; ties count half, one class alone gives 0.5",
+        _BINARY,
+        by_rows="pairs",
     ),
-    _score("f1 f1_score", "F1", "harmonic mean of precision and recall at p >= threshold", _BINARY, _THRESHOLD),
     _score(
-        "average_precision ap", "Average precision", "precision averaged over recall, without interpolation", _BINARY
+        "f1 f1_score",
+        "F1",
+        "harmonic mean of precision and recall at p >= threshold",
+        _BINARY,
+        _THRESHOLD,
+        by_rows="function",
+    ),
+    _score(
+        "average_precision ap",
+        "Average precision",
+        "precision averaged over recall, without interpolation",
+        _BINARY,
+        by_rows="pairs",
     ),
     _score(
         "matthews mcc matthews_corrcoef",
@@ -158,6 +199,7 @@ _BUILTIN = (
         _BINARY,
         _THRESHOLD,
         low=-1.0,
+        by_rows="function",
     ),
     _loss("brier brier_score", "Brier", "mean squared error of the probability", _BINARY, high=1.0),
     _loss(
@@ -167,6 +209,7 @@ _BUILTIN = (
         _BINARY,
         Param("n_bins", "int", 10, low=1, high=1_000_000),
         high=1.0,
+        by_rows=None,
         constant_is_best=True,
     ),
     _loss(
@@ -180,6 +223,7 @@ _BUILTIN = (
         "Macro F1",
         "F1 of each class that occurs among labels or predictions, averaged",
         _MULTICLASS,
+        by_rows="function",
     ),
     _score(
         "top_k_accuracy top_k",
@@ -188,6 +232,7 @@ _BUILTIN = (
         _MULTICLASS,
         Param("k", "int", 2, low=1),
         resolution="rows",
+        by_rows="mean",
     ),
     _score(
         "ndcg",
@@ -196,6 +241,7 @@ _BUILTIN = (
         _RANKING,
         _CUT,
         Param("gain", "choice", "exp", choices=("exp", "linear")),
+        by_rows="queries",
     ),
     _score(
         "map mean_average_precision",
@@ -204,6 +250,7 @@ _BUILTIN = (
         _RANKING,
         _CUT,
         Param("divisor", "choice", "min", choices=("min", "all")),
+        by_rows="queries",
         function="mean_average_precision",
     ),
     _score(
@@ -212,6 +259,7 @@ _BUILTIN = (
         "mean reciprocal rank of the first relevant row, ties averaged",
         _RANKING,
         _CUT,
+        by_rows="queries",
     ),
     _gap(
         "demographic_parity",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from boosters_eval.metrics.catalog import Direction, Param, Resolution, Value
+    from boosters_eval.metrics.linear import Linearization
 
 _NAME = re.compile(r"[^\s@,=]+")
 
@@ -65,6 +66,11 @@ class Metric:
         return self.info.high
 
     @property
+    def best(self) -> float | None:
+        """The value without any error, from which errors are measured; None where it is unknown."""
+        return self.high if self.higher_is_better else self.low
+
+    @property
     def resolution(self) -> Resolution:
         return self.info.resolution
 
@@ -102,6 +108,14 @@ class Metric:
         from boosters_eval.metrics.rows import evaluate  # noqa: PLC0415 (numpy is for computing, not for naming)
 
         return evaluate(self, predictions, labels, weights, groups, sensitive)
+
+    def linearize(
+        self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None
+    ) -> Linearization | None:
+        """The value as a mean of contributions, one per row or query; None where rows do not make it."""
+        from boosters_eval.metrics.linear import linearize_rows  # noqa: PLC0415 (as above)
+
+        return linearize_rows(self, predictions, labels, weights, groups)
 
 
 def get(name: str | Metric = "rmse", **params: Any) -> Metric:
@@ -172,10 +186,12 @@ def metric_from_callable(
     name: str | None = None,
     tasks: Iterable[Task | str] = tuple(Task),
     summary: str = "",
+    by_rows: bool = False,
 ) -> Metric:
     """A user's metric: fn(predictions, labels, weights), or with fewer of these arguments.
 
-    Parameters named groups and sensitive are passed too. The value must be a finite number.
+    Parameters named groups and sensitive are passed too. The value must be a finite number. With `by_rows`, fn returns
+    such a number for each row, and the metric is their weighted mean: then rows can show whether a difference is real.
     """
     if not callable(fn):
         raise ConfigError(f"The 'fn' parameter of a metric must be callable. Got {fn!r} instead.")
@@ -189,7 +205,15 @@ def metric_from_callable(
             f"The 'higher_is_better' parameter of {name} must be True or False. Got {higher_is_better!r} instead."
         )
     lines = (summary or getattr(fn, "__doc__", None) or "a user's metric").strip().splitlines()
-    return Metric(MetricInfo(name, lines[0], higher_is_better, frozenset(map(as_task, tasks)), fn))
+    made = MetricInfo(
+        name,
+        lines[0],
+        higher_is_better,
+        frozenset(map(as_task, tasks)),
+        implementation=fn,
+        by_rows="mean" if by_rows else None,
+    )
+    return Metric(made)
 
 
 def register_metric(
@@ -199,10 +223,13 @@ def register_metric(
     higher_is_better: bool,
     tasks: Iterable[Task | str] = tuple(Task),
     summary: str = "",
+    by_rows: bool = False,
     replace: bool = False,
 ) -> Metric:
     """Make a user's metric known by name; what is built in is never replaced."""
-    metric = metric_from_callable(fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary)
+    metric = metric_from_callable(
+        fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary, by_rows=by_rows
+    )
     known = resolve(name)
     if name in RESOURCES or (known is not None and known.built_in):  # built in, or its alias
         raise ConfigError(f"The metric '{name}' cannot be registered: the name already means something else.")

@@ -97,10 +97,10 @@ def _mean_over_groups(rows: Rows, score: Callable[[_Batch], Floats]) -> float:
     scores = np.empty(len(sizes))
     for some in _batches(sizes):
         scores[some] = score(_batch(rows, order, starts[some], sizes[some]))
-    if rows.weights is None:
-        return float(scores.mean())
-    weights = np.add.reduceat(rows.weights if order is None else rows.weights[order], starts) / sizes
-    return float((scores * weights).sum() / weights.sum())
+    weights = rows.weights
+    if weights is not None:
+        weights = np.add.reduceat(weights if order is None else weights[order], starts) / sizes
+    return rows.mean_over_queries(scores, weights, starts if order is None else order[starts])
 
 
 def ndcg(rows: Rows, k: int | None, gain: str) -> float:

@@ -10,7 +10,7 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Rows:
     def n(self) -> int:
         return len(self.predictions)
 
-    def normalized(self) -> Rows:
+    def normalized(self) -> Self:
         """Normalized alike for every built-in metric: equal weights are dropped, extreme ones scaled to near 1."""
         if self.weights is None:
             return self
@@ -188,6 +188,12 @@ class Rows:
         except (OverflowError, ValueError):
             return math.nan
 
+    def mean_over_queries(self, scores: Floats, weights: Floats | None, firsts: NDArray[np.intp]) -> float:  # noqa: ARG002
+        """The mean of one score per query; `firsts` are their first rows, which only a linearization wants."""
+        if weights is None:
+            return float(scores.mean())
+        return float((scores * weights).sum() / weights.sum())
+
     def keep(self, mask: Flags) -> Rows:
         """Some of the rows, remembering their numbers."""
         parts = ("predictions", "labels", "weights", "groups", "sensitive")
@@ -233,7 +239,10 @@ def evaluate(metric: Metric, predictions: Any, labels: Any, weights: Any, groups
     for name in metric.info.needs:
         if given[name] is None:
             raise MetricInputError(f"The '{name}' parameter of {metric} is required.")
-    rows = prepare(metric.spec, predictions, labels, weights, groups, sensitive)
+    return score_rows(metric, prepare(metric.spec, predictions, labels, weights, groups, sensitive))
+
+
+def score_rows(metric: Metric, rows: Rows) -> list[float]:
     implementation = metric.info.implementation
     if not isinstance(implementation, str):
         return [_call_user(metric, implementation, rows)]
@@ -258,6 +267,12 @@ def _call_user(metric: Metric, fn: Callable[..., Any], rows: Rows) -> float:
     except Exception as error:
         raise MetricInputError(f"The metric '{metric}' failed with {type(error).__name__}: {error}") from error
     array = np.asarray(value)
+    if metric.info.by_rows is not None:
+        if array.shape != (rows.n,) or array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+            raise MetricInputError(
+                f"The metric '{metric}' must return a finite number for each row. Got {value!r} instead."
+            )
+        return rows.mean(array.astype(np.float64).__getitem__)
     if array.size != 1 or array.dtype.kind not in "fiu" or not np.isfinite(array).all():
         raise MetricInputError(f"The metric '{metric}' must return a finite number. Got {value!r} instead.")
     return float(array.item())
