@@ -1,7 +1,6 @@
 """Runs of a history, made up: what the index would give."""
 
 import hashlib
-import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -58,8 +57,6 @@ def a_series(values, metric="rmse", entry=None, **given):
         "data_digest": "data",
         "settings": "settings",
         "failed": 0,
-        "mean": math.fsum(values) / len(values) if values else math.nan,
-        "n": len(values),
         "observations": observations,
     }
     return MetricSeries(**{**fields, **given})

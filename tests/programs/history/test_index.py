@@ -180,7 +180,7 @@ def test_more_failures_than_before_are_not_passed_over(tmp_path):
     written_run(tmp_path, 2, 0.50, version="1.1", failed=SEEDS[:2])
     assert verdicts(tmp_path)["02"] == "inconclusive"
     (series,) = [one for one in query.read_series(home=tmp_path) if one.entry.started_at[8:10] == "02"]
-    assert (series.n, series.failed) == (len(SEEDS) - 2, 2)
+    assert (len(series.observations), series.failed) == (len(SEEDS) - 2, 2)
 
 
 def test_seeds_that_were_added_replace_the_run_that_they_were_added_to(tmp_path):
@@ -196,7 +196,7 @@ def test_series_are_in_the_order_of_time_with_all_that_a_test_needs(tmp_path):
     written_run(tmp_path, 1, 0.40)
     early, late = query.read_series(home=tmp_path)
     assert (early.version, late.version) == ("1.0", "1.1")
-    assert (early.metric, early.primary, early.higher_is_better, early.n) == ("rmse", True, False, len(SEEDS))
+    assert (early.metric, early.primary, early.higher_is_better) == ("rmse", True, False)
     assert [one.seed for one in early.observations] == list(SEEDS)
     assert early.observations[1].value == pytest.approx(0.401)
     assert {one.n_valid for one in early.observations} == {20}
@@ -271,8 +271,8 @@ def test_only_the_latest_runs_of_a_line_are_read_if_only_they_are_wanted(tmp_pat
     assert query.count_measured(home=tmp_path) == 5
 
 
-def test_verdicts_on_many_runs_at_once_are_those_of_one_comparison(tmp_path):
-    """Values that differ, are the same, and came with failures or other splits, judged in both ways."""
+def test_verdicts_that_are_kept_are_those_of_one_comparison(tmp_path):
+    """Values that differ, are the same, and came with failures or other splits."""
     for day, (value, step) in enumerate(((0.5, 0.001), (0.5, 0.001), (0.6, 0.002), (0.55, 0.03), (0.54, 0.001)), 1):
         timed = {"timed": True, "timing_mode": True, "train_time_s": value, "peak_memory_mb": 100.0 + day}
         written_run(tmp_path, day, value, step=step, version=f"1.{day}", failed=SEEDS[:1] if day == 4 else (), **timed)

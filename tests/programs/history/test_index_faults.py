@@ -205,11 +205,13 @@ def test_what_another_program_has_read_meanwhile_is_not_read_again(tmp_path, mon
     assert numbers == [(1,)]
 
 
-def test_what_is_not_judged_yet_is_not_told_as_the_first(indexed, monkeypatch):
-    monkeypatch.setattr(index, "_judge_open", lambda _: None)
-    with closing(store.connect(indexed)) as connection:
-        connection.execute("UPDATE series SET before = NULL, verdicts = ''")
-    assert {verdict for _, verdict in told(indexed)} == {""}
+def test_verdicts_that_cannot_be_kept_are_told_all_the_same(indexed, monkeypatch):
+    def locked(*_):
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(store, "keep_verdicts", locked)
+    index.reindex(indexed)
+    assert told(indexed) == EXPECTED
 
 
 def test_a_locked_index_is_not_removed_while_a_question_is_asked(indexed):

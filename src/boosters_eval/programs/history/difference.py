@@ -178,7 +178,7 @@ def _without_a_number(
     entry: RunEntry, failed: _Failures, other: Mapping[_Key, MetricSeries]
 ) -> dict[_Key, MetricSeries]:
     """What a run would have told, had not every cell failed, as far as the other run tells it."""
-    lost: dict[str, Any] = {"entry": entry, "mean": math.nan, "n": 0, "observations": ()}
+    lost: dict[str, Any] = {"entry": entry, "observations": ()}
     return {
         key: replace(one, **lost, version=entry.versions.get(one.target, ""), failed=failed[one.config, one.target])
         for key, one in other.items()

@@ -150,7 +150,7 @@ def _tell_change(change: Change) -> tuple[PlainCell, ...]:
         change.config,
         " ".join(filter(None, [change.target, change.version])),
         change.metric or "-",
-        MarkedCell(f"{change.mean:.6g}", value=change.mean) if change.n else "-",
+        "-" if change.mean is None else MarkedCell(f"{change.mean:.6g}", value=change.mean),
         MarkedCell(f"{change.n}{failed}", value=change.n),
         "-" if before is None else MarkedCell(f"{before:.6g}", value=before),
         MarkedCell(change.verdict or "-", change.verdict),

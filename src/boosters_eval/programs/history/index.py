@@ -1,7 +1,4 @@
-"""The index follows the runs: what is new or has changed is read and judged, what is gone is dropped.
-
-Verdicts against the run before are decided when a run enters the index, so that a listing only reads them.
-"""
+"""The index follows the runs: what is new or has changed is read, what is gone is dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from boosters_eval.core.terms import tell
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.observer import Observer
 from boosters_eval.programs.history import store
-from boosters_eval.programs.history.model import OPEN, ROWS_AT_A_TIME, SeriesRow
+from boosters_eval.programs.history.verdicts import judge_latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
 IMPORTS = "imports"
 _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
 _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second, and memory stays flat
-_TRIES = 5
 _AT_MOST = 50  # runs that the end of a run adds: the others, of a home never indexed, wait until somebody asks
 _WAIT_S = 2.0  # that the end of a run waits for another program
 
@@ -51,20 +47,6 @@ class Stamp(NamedTuple):
 
     text: str
     journals: str
-
-
-def hold(connection: sqlite3.Connection) -> None:
-    """Hold on to one state of the index, in which all is judged, until the connection is closed.
-
-    Without that, another program could drop or replace what an answer has found before it is read.
-    """
-    for _ in range(_TRIES):
-        connection.execute("BEGIN")
-        if not _is_open(connection):
-            return
-        connection.execute("COMMIT")
-        _judge_open(connection)
-    connection.execute("BEGIN")  # others keep adding: what is not judged yet has no verdict
 
 
 def ask_index(question: Callable[[sqlite3.Connection], Reply], home: Path | None = None, *, look: bool = True) -> Reply:
@@ -84,7 +66,7 @@ def ask_index(question: Callable[[sqlite3.Connection], Reply], home: Path | None
 
 def _ask(connection: sqlite3.Connection, question: Callable[[sqlite3.Connection], Reply]) -> Reply:
     with contextlib.closing(connection):
-        hold(connection)
+        connection.execute("BEGIN")  # one state of the index, whatever other programs do meanwhile
         return question(connection)
 
 
@@ -181,6 +163,7 @@ def _record(home: Path | None) -> None:
     try:
         with contextlib.closing(store.connect(where, wait_s=_WAIT_S)) as connection:
             update(connection, where, at_most=_AT_MOST)
+            judge_latest(connection)
     except sqlite3.OperationalError as error:
         if store.primary_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # another program does it
             raise
@@ -218,6 +201,7 @@ def _read_anew(home: Path) -> int:
     with contextlib.closing(store.connect(home)) as connection:
         store.clear(connection)
         update(connection, home)
+        judge_latest(connection)
         return int(connection.execute("SELECT count(*) FROM runs WHERE NOT shadowed").fetchone()[0])
 
 
@@ -235,12 +219,6 @@ def update(connection: sqlite3.Connection, home: Path, *, at_most: int | None = 
     if at_most is not None and len(stale) > at_most:
         stale = stale[-at_most:]
     _read(connection, home, stale)
-    if _is_open(connection):
-        _judge_open(connection)
-
-
-def _is_open(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM series WHERE before IS NULL LIMIT 1").fetchone() is not None
 
 
 def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> list[tuple[IndexedPlace, Stamp]]:
@@ -338,16 +316,3 @@ def _read_rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[Inde
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
         return stamp, [make_rows(RunContent(name, 1, fault=fault), origin, time.time())] if stamp else []
-
-
-def _judge_open(connection: sqlite3.Connection) -> None:
-    """Find the run before of everything that is new or follows something new, and judge it."""
-    with store.transaction(connection):
-        rows = connection.execute(OPEN, (ROWS_AT_A_TIME,)).fetchall()
-        if len(rows) < ROWS_AT_A_TIME and not any(row[-1] for row in rows):  # all are first: no test, and no scipy
-            store.write_verdicts(connection, ((SeriesRow(*row[:-1]), 0, "") for row in rows))
-            return
-    from boosters_eval.programs.history.compare import judge_some  # noqa: PLC0415 (loads scipy: others must not wait)
-
-    while judge_some(connection):
-        pass

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-import struct
-from dataclasses import asdict, dataclass, field, fields
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
@@ -15,12 +12,13 @@ from boosters_eval.reports.document import PlainTable, show_cell
 from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.reports.document import Document
 
 Origin = Literal["run", "import"]
+NOT_COMPARABLE = "not comparable"
 _SHORT_SHA = 8
 IndexedPlace = tuple[Origin, str]  # what is read as a whole: a run's folder, or an imported file
 
@@ -97,10 +95,13 @@ class MetricSeries:
     data_digest: str
     settings: str  # a digest of what must be equal for two numbers to be comparable
     failed: int  # cells that gave no number
-    mean: float
-    n: int
     observations: tuple[RepeatValue, ...]
     left_out: int = 0  # earlier runs of its line that were not read, if it is the first that was
+
+    @property
+    def mean(self) -> float | None:
+        values = [one.value for one in self.observations]
+        return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Change:
     version: str
     metric: str  # empty: all cells failed, so there is no number
     primary: bool
-    mean: float
+    mean: float | None
     n: int
     failed: int
     # better, worse, equivalent, inconclusive, not comparable; failed; first: there is none before; '': not judged
@@ -157,9 +158,7 @@ class HistoryRun(ReportedFindings):
             screen.note(f"Note: {self.remark}")
 
     def to_model(self) -> dict[str, Any]:
-        """The run as plain data; a mean that is not there is null."""
-        changes = [{**asdict(change), "mean": change.mean if change.n else None} for change in self.changes]
-        return {**asdict(self.entry), "versions": dict(self.entry.versions), "changes": changes}
+        return {**asdict(self.entry), "changes": [asdict(change) for change in self.changes]}
 
 
 @dataclass(frozen=True)
@@ -209,143 +208,4 @@ class HistoryFilter:
     limit: int | None = None  # only the latest so many runs
 
 
-_ENTRY = [one.name for one in fields(RunEntry)]
-RUN = ", ".join(f"r.{name}" for name in ("id", *_ENTRY)).replace("r.source", "r.place")
-SERIES = (
-    "s.line, s.at, s.run, l.config, l.dataset, l.target, l.library, l.settings, n.text, p.text, s.marks, s.numbers,"
-    " s.failed, s.before, s.verdicts"
-)
-JOINED = "series s JOIN lines l ON l.id = s.line JOIN texts n ON n.id = s.names JOIN texts p ON p.id = s.repeats"
-COUNTED = "r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded"  # what is a point of a line
-OPEN = (  # what is not judged yet, with the run before it
-    f"SELECT {SERIES}, CASE WHEN {COUNTED} THEN"  # noqa: S608 (our names)
-    " (SELECT e.run FROM series e CROSS JOIN runs x ON x.id = e.run WHERE e.line = s.line AND e.at < s.at"
-    f" AND {COUNTED.replace('r.', 'x.')} ORDER BY e.at DESC LIMIT 1) END"
-    f" FROM {JOINED} JOIN runs r ON r.id = s.run WHERE s.before IS NULL ORDER BY s.line, s.at LIMIT ?"
-)
-ROWS_AT_A_TIME = 2000  # that are judged in one transaction, for which others wait less than a second
-PER_SECOND = 1_000_000  # steps of the column `at`, which orders runs in time
-NOT_COMPARABLE = "not comparable"
-_CODES = {"better": "b", "worse": "w", "equivalent": "e", "inconclusive": "i", NOT_COMPARABLE: "n"}
-_VERDICTS = {code: verdict for verdict, code in _CODES.items()}
-
-
-class SeriesRow(NamedTuple):
-    """The scores or the resources of one competitor on one benchmark in one run."""
-
-    line: int
-    at: int
-    run: int
-    config: str
-    dataset: str
-    target: str
-    library: str
-    settings: str
-    names: str
-    repeats: str
-    marks: str
-    numbers: bytes
-    failed: int
-    before: int | None  # the run before; 0: there is none, None: not known yet
-    verdicts: str  # as `encode_verdicts` writes them
-
-    def measures(self) -> list[tuple[str, bool | None, bool, str]]:
-        """The name, direction, importance and digest of each metric."""
-        found: list[tuple[str, bool | None, bool, str]] = load_shared(self.names)
-        return found
-
-    def usual(self) -> list[str]:
-        """What is judged when a run is indexed, and listed; any other metric is judged when it is first asked for."""
-        fair = self.is_fair()
-        return [name for name, _, primary, _ in self.measures() if primary or (fair and name == "train_time_s")]
-
-    def judged(self) -> dict[str, str]:
-        """The verdicts so far, by metric."""
-        pairs = zip(self.measures(), self.verdicts, strict=False)
-        return {name: _VERDICTS[code] for (name, *_), code in pairs if code in _VERDICTS}
-
-    def is_fair(self) -> bool:
-        """Whether all its times are: taken in timing mode, on a machine that was not busy."""
-        return "false" not in self.marks
-
-    def predictions(self) -> str:
-        """What was predicted, as a text to compare; empty if that is not known of every repeat."""
-        text = self.marks.partition("]")[0]
-        return "" if '""' in text else text
-
-    def means(self) -> dict[str, tuple[float, int]]:
-        """The mean and the number of values of each metric."""
-        found = {}
-        for (name, *_), values in zip(self.measures(), self._values(), strict=True):
-            there = [value for value in values if not math.isnan(value)]
-            if there:
-                found[name] = math.fsum(there) / len(there), len(there)
-        return found
-
-    def _values(self) -> list[tuple[float, ...]]:
-        count = len(self.numbers) // 8
-        flat = struct.unpack(f"<{count}d", self.numbers)
-        repeats = count // max(1, len(self.measures()))
-        return [flat[start : start + repeats] for start in range(0, count, repeats or 1)]
-
-    def series(self, entry: RunEntry, wanted: str) -> MetricSeries | None:
-        """One metric with all its repeats, or None if there is no value."""
-        from boosters_eval.metrics.catalog import RESOURCES  # noqa: PLC0415 (keeps listing fast)
-
-        names = self.measures()
-        index = next((number for number, (name, *_) in enumerate(names) if name == wanted), None)
-        if index is None:
-            return None
-        _, higher, primary, digest = names[index]
-        data, repeats = load_shared(self.repeats)
-        predictions, fair = json.loads(self.marks)
-        if wanted in RESOURCES:
-            predictions = [""] * len(repeats)
-        if not wanted.endswith("_time_s"):
-            fair = [True] * len(repeats)
-        values = self._values()[index]
-        observations = tuple(
-            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, kind, train, valid, judged)
-            for (seed, fold, split, n_train, n_valid, kind, train, valid), value, predicted, judged in zip(
-                repeats, values, predictions, fair, strict=True
-            )
-            if value == value  # noqa: PLR0124 (NaN: there is none)
-        )
-        if not observations:
-            return None
-        return MetricSeries(
-            entry=entry,
-            config=self.config,
-            dataset=self.dataset,
-            target=self.target,
-            library=self.library,
-            version=entry.versions.get(self.target, ""),
-            metric=wanted,
-            higher_is_better=higher,
-            primary=bool(primary),
-            data_digest=data,
-            settings=f"{self.settings}{digest}",
-            failed=self.failed,
-            mean=math.fsum(one.value for one in observations) / len(observations),
-            n=len(observations),
-            observations=observations,
-        )
-
-
-def encode_verdicts(measures: Iterable[tuple[str, bool | None, bool, str]], verdicts: Mapping[str, str]) -> str:
-    """Verdicts as the index keeps them: a letter per metric, and a dot for what is not judged."""
-    return "".join(_CODES.get(verdicts.get(name, ""), ".") for name, *_ in measures)
-
-
-@lru_cache(maxsize=4096)
-def load_shared(text: str) -> Any:
-    """JSON that many runs share, and nobody changes."""
-    return json.loads(text)
-
-
-def read_entry(row: tuple[Any, ...]) -> RunEntry:
-    """A run, from the columns of RUN."""
-    known = dict(zip(_ENTRY, row[1:], strict=True))
-    known["git_dirty"] = None if known["git_dirty"] is None else bool(known["git_dirty"])
-    known["versions"] = load_shared(known["versions"])
-    return RunEntry(**{**known, "superseded": bool(known["superseded"])})
+EVERYTHING = HistoryFilter()

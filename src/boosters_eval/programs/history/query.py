@@ -5,29 +5,27 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields, replace
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.plain import list_data_sets
-from boosters_eval.programs.history.index import IMPORTS, ask_index, hold, stream_index
-from boosters_eval.programs.history.model import (
+from boosters_eval.programs.history.index import IMPORTS, ask_index, stream_index
+from boosters_eval.programs.history.model import EVERYTHING, Change, HistoryFilter, HistoryListing, HistoryRun
+from boosters_eval.programs.history.rows import (
     COUNTED,
-    JOINED,
-    PER_SECOND,
-    RUN,
-    SERIES,
-    Change,
-    HistoryFilter,
-    HistoryListing,
-    HistoryRun,
-    SeriesRow,
-    read_entry,
+    choose_parts,
+    choose_runs,
+    encodable,
+    find_number,
+    select_parts,
+    select_rows,
+    select_runs,
 )
+from boosters_eval.programs.history.verdicts import Judge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,10 +34,8 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
     from boosters_eval.programs.history.request import HistoryFilters, ListHistoryRequest, ShowHistoryRequest
 
-EVERYTHING = HistoryFilter()
 _RECENT = 200  # runs from which costs are estimated
-_FEW = 500  # runs whose verdicts are completed at once
-_MOST = 2**63 - 1  # that a limit of the index can be
+_KEPT_AT_A_TIME = 500  # rows whose verdicts are kept while many are written
 _REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
 _LOST = "p.failed AND NOT p.done"  # what has no number because its cells failed
 _NAMES = {
@@ -118,71 +114,23 @@ def explain_kinds(entries: Iterable[RunEntry]) -> str:
     return f"the history compares scores and times of benchmarks, not runs of {join_words(kinds)}{shown}."
 
 
-def _choose_runs(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
-    """The condition on the table of runs, called `r`, and its values."""
-    where, given = ["NOT r.shadowed"], list[Any]()
-
-    def add(condition: str, *parameters: Any) -> None:
-        where.append(condition)
-        given.extend(parameters)
-
-    if wanted.suite is not None:
-        add("r.title = ?", _encodable(wanted.suite))
-    if wanted.machine is not None:
-        machine = _encodable(wanted.machine)
-        add("(instr(lower(r.machine), lower(?)) = 1 OR instr(lower(r.machine_label), lower(?)))", machine, machine)
-    if wanted.since is not None:
-        add("r.at >= ?", int(datetime.fromisoformat(wanted.since).timestamp()) * PER_SECOND)
-    if wanted.datasets or wanted.libraries:
-        condition, parameters = _choose_parts(wanted, "p")
-        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)  # noqa: S608 (our names)
-    if wanted.metrics:
-        texts = connection.execute("SELECT id, text FROM texts WHERE text LIKE '[[%'")
-        named = (str(number) for number, text in texts if {name for name, *_ in json.loads(text)} & {*wanted.metrics})
-        condition, parameters = _choose_parts(wanted, "l")
-        add(
-            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
-            f" WHERE s.run = r.id AND s.names IN ({', '.join(named)}) AND {condition})",
-            *parameters,
-        )
-    return " AND ".join(where), given
-
-
-def _choose_parts(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
-    """The condition on data sets and libraries, in a table that has columns for them, and its values."""
-    parts, values = ["1"], list[str]()
-    if wanted.datasets:
-        parts.append(f"{table}.dataset IN ({', '.join('?' * len(wanted.datasets))})")
-        values += map(_encodable, wanted.datasets)
-    if wanted.libraries:
-        marks = ", ".join("?" * len(wanted.libraries))
-        parts.append(f"({table}.target IN ({marks}) OR {table}.library IN ({marks}))")
-        values += 2 * [*map(_encodable, wanted.libraries)]
-    return " AND ".join(parts), values
-
-
-def _encodable(name: str) -> str:
-    """A name as the index can be asked for it: an argument may have bytes that are no text, which no run has."""
-    return name.encode(errors="replace").decode()
-
-
 def list_runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[RunEntry]:
     """The runs, the latest first."""
-    return [_complete_entry(entry, home) for _, entry in ask_index(lambda index: _select_runs(index, wanted), home)]
+    return [_complete_entry(entry, home) for _, entry in ask_index(lambda index: select_runs(index, wanted), home)]
 
 
 def find_run(reference: str, home: Path | None = None, parameter: str = "reference") -> RunEntry:
     """One run by its id, the beginning of its id, its name, or `last`; /ATTEMPT and @MACHINE tell several apart."""
-    name, _, machine = _encodable(reference).partition("@")
+    name, _, machine = encodable(reference).partition("@")
     name, _, attempt = name.partition("/")
     if not name or (attempt and not re.fullmatch("[0-9]{1,9}", attempt)):
         raise ConfigError(f"{the(parameter)} must be {_REFERENCE}. Got '{reference}' instead.")
 
     def ask(connection: sqlite3.Connection) -> list[tuple[int, RunEntry]]:
         if name == "last":
-            return _select_runs(connection, HistoryFilter(machine=machine or None, limit=None if attempt else 1))
+            return select_runs(connection, HistoryFilter(machine=machine or None, limit=None if attempt else 1))
         named = "(substr(r.run_id, 1, ?) = ? OR r.name = ?)"
-        return _select_runs(connection, EVERYTHING, named, (len(name), name, name))
+        return select_runs(connection, EVERYTHING, named, (len(name), name, name))
 
     chosen = [entry for _, entry in ask_index(ask, home) if entry.machine.startswith(machine)]
     chosen = [entry for entry in chosen if not attempt or entry.attempt == int(attempt)]
@@ -205,11 +153,11 @@ def read_series(
     With `per_line`, only the latest so many runs of each line are read; the first of them tells how many were not.
     """
     with stream_index(home) as connection:
-        found = _select_runs(connection, wanted, COUNTED)
+        found = select_runs(connection, wanted, COUNTED)
         latest = None if per_line is None else _latest(connection, {number for number, _ in found}, wanted, per_line)
         for number, entry in reversed(found):
             if latest is None or number in latest:
-                now = _find_number(connection, entry) or number
+                now = find_number(connection, entry) or number
                 for line, series in _measured(connection, now, entry, wanted):
                     if latest is None:
                         yield series
@@ -220,7 +168,7 @@ def read_series(
 def count_measured(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> int:
     """How many runs `read_series` is about."""
     measured = f"{COUNTED} AND EXISTS (SELECT 1 FROM series m WHERE m.run = r.id)"  # noqa: S608 (our names)
-    return ask_index(lambda connection: len(_select_runs(connection, wanted, measured)), home, look=False)
+    return ask_index(lambda connection: len(select_runs(connection, wanted, measured)), home, look=False)
 
 
 def _latest(
@@ -230,7 +178,7 @@ def _latest(
 
     A line of the index is cut further where its data or metrics changed, so that no part of it is crowded out.
     """
-    condition, values = _choose_parts(wanted, "l")
+    condition, values = choose_parts(wanted, "l")
     rows = connection.execute(
         "SELECT s.run, s.line, s.names, p.text FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
         f" JOIN texts p ON p.id = s.repeats WHERE {condition} ORDER BY s.line, s.at DESC",
@@ -254,9 +202,9 @@ def list_failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) 
 
     def ask(connection: sqlite3.Connection) -> list[tuple[RunEntry, str, str, int]]:
         lost: dict[int, list[tuple[str, str, int]]] = {}
-        for number, config, _, target, _, failed in _select_parts(connection, wanted, _LOST):
+        for number, config, _, target, _, failed in select_parts(connection, wanted, _LOST):
             lost.setdefault(number, []).append((config, target, failed))
-        found = _select_runs(connection, replace(wanted, metrics=()), COUNTED) if lost else []
+        found = select_runs(connection, replace(wanted, metrics=()), COUNTED) if lost else []
         return [(entry, *told) for number, entry in reversed(found) for told in lost.get(number, ())]
 
     return ask_index(ask, home)
@@ -267,7 +215,7 @@ def read_run(entry: RunEntry, home: Path | None = None) -> tuple[list[MetricSeri
 
     def ask(connection: sqlite3.Connection) -> tuple[list[MetricSeries], dict[tuple[str, str], int]]:
         number = _get_number(connection, entry)
-        lost = _select_parts(connection, EVERYTHING, f"{_LOST} AND p.run = ?", number)
+        lost = select_parts(connection, EVERYTHING, f"{_LOST} AND p.run = ?", number)
         failed = {(config, target): cells for _, config, _, target, _, cells in lost}
         return [one for _, one in _measured(connection, number, entry, EVERYTHING)], failed
 
@@ -278,9 +226,10 @@ def read_changes(entry: RunEntry, home: Path | None = None, *, look: bool = True
     """What one run measured against the run before, every metric; without `look`, as far as the index knows by now."""
 
     def ask(connection: sqlite3.Connection) -> list[Change]:
-        if _complete(connection, [_get_number(connection, entry)], None):
-            hold(connection)
-        return _changes(connection, _get_number(connection, entry), entry, EVERYTHING)
+        judge = Judge(connection)
+        found = judge.compare(_get_number(connection, entry), entry)
+        judge.keep()
+        return found
 
     return ask_index(ask, home, look=look)
 
@@ -292,16 +241,15 @@ def list_changes(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -
     """
 
     def ask(connection: sqlite3.Connection) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
-        found = _select_runs(connection, wanted)
-        if wanted.metrics and _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics):
-            hold(connection)
-            found = _select_runs(connection, wanted)
+        found = select_runs(connection, wanted)
         count = len(found)
         if wanted.limit is not None and count >= wanted.limit:
-            where, given = _choose_runs(connection, wanted)
+            where, given = choose_runs(connection, wanted)
             (count,) = connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()  # noqa: S608
-        usual = not wanted.metrics
-        return [(entry, _changes(connection, number, entry, wanted, usual=usual)) for number, entry in found], count
+        judge, usual = Judge(connection), not wanted.metrics
+        changes = [(entry, judge.compare(number, entry, wanted, usual=usual)) for number, entry in found]
+        judge.keep()
+        return changes, count
 
     found, count = ask_index(ask, home)
     runs = tuple(HistoryRun(_complete_entry(entry, home), tuple(changes)) for entry, changes in found)
@@ -309,11 +257,15 @@ def list_changes(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -
 
 
 def walk_runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
-    """The runs, the oldest first, with all that they measured, whether it was judged or not."""
+    """The runs, the oldest first, with all that they measured."""
     with stream_index(home) as connection:
-        for number, entry in reversed(_select_runs(connection, wanted)):
-            now = _find_number(connection, entry) or number
-            yield _complete_entry(entry, home), _changes(connection, now, entry, wanted)
+        judge = Judge(connection)
+        for number, entry in reversed(select_runs(connection, wanted)):
+            now = find_number(connection, entry) or number
+            yield _complete_entry(entry, home), judge.compare(now, entry, wanted)
+            if len(judge.fresh) > _KEPT_AT_A_TIME:
+                judge.keep()
+        judge.keep()
 
 
 def read_cell_seconds(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
@@ -340,42 +292,12 @@ def read_cell_seconds(home: Path | None = None) -> dict[tuple[str, str, str, str
     return {key: median(values) for key, values in found.items()}
 
 
-def _select_runs(
-    connection: sqlite3.Connection, wanted: HistoryFilter, more: str = "", values: Sequence[Any] = ()
-) -> list[tuple[int, RunEntry]]:
-    """The runs that are meant, the latest first, with their numbers."""
-    where, given = _choose_runs(connection, wanted)
-    if more:
-        where, given = f"{more} AND {where}", [*values, *given]
-    limit = "" if wanted.limit is None else f" LIMIT {min(int(wanted.limit), _MOST)}"
-    query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
-    return [(row[0], read_entry(row)) for row in connection.execute(query, given)]
-
-
-def _select_rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[SeriesRow]:
-    condition, values = _choose_parts(wanted, "l")
-    query = f"SELECT {SERIES} FROM {JOINED} WHERE s.run = ? AND {condition}"  # noqa: S608 (our names)
-    return [SeriesRow(*row) for row in connection.execute(query, (number, *values))]
-
-
-def _select_parts(
-    connection: sqlite3.Connection, wanted: HistoryFilter, where: str, *given: int
-) -> list[tuple[int, str, str, str, str, int]]:
-    """What runs tried: run, benchmark, data set, competitor, library, failed cells; in the order of their plans."""
-    condition, values = _choose_parts(wanted, "p")
-    query = (
-        "SELECT p.run, p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
-        f" WHERE {where} AND {condition} ORDER BY p.rowid"
-    )
-    return connection.execute(query, (*given, *values)).fetchall()
-
-
 def _measured(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
 ) -> Iterator[tuple[int, MetricSeries]]:
     """What a run measured, with the line of each."""
-    rows = _select_rows(connection, number, wanted)
-    parts = _select_parts(connection, wanted, "p.run = ?", number)
+    rows = select_rows(connection, number, wanted)
+    parts = select_parts(connection, wanted, "p.run = ?", number)
     order = {(config, target): place for place, (_, config, _, target, *_) in enumerate(parts)}
     for row in sorted(rows, key=lambda row: order.get((row.config, row.target), len(order))):
         for name, *_ in row.measures():
@@ -384,87 +306,8 @@ def _measured(
                 yield row.line, found
 
 
-def _changes(
-    connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter, *, usual: bool = False
-) -> list[Change]:
-    """What a run measured against the run before; only what a listing tells if just the `usual` is wanted."""
-    rows = _select_rows(connection, number, wanted)
-    made = []
-    for _, config, dataset, target, library, failed in _select_parts(connection, wanted, "p.run = ?", number):
-        who = {"config": config, "dataset": dataset, "target": target, "library": library}
-        known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
-        own = [row for row in rows if (row.config, row.target) == (config, target)]
-        if not own and failed and not wanted.metrics:  # what has no number at all must not look whole
-            nothing: dict[str, Any] = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
-            made.append(Change(**known, **nothing, verdict="failed"))
-        for row in own:
-            made += _changes_of(connection, row, entry, known, wanted.metrics, usual=usual)
-    return made
-
-
-def _changes_of(
-    connection: sqlite3.Connection,
-    row: SeriesRow,
-    entry: RunEntry,
-    known: dict[str, Any],
-    metrics: Sequence[str],
-    *,
-    usual: bool,
-) -> Iterator[Change]:
-    verdicts = row.judged()
-    unjudged = "first" if row.before == 0 and entry.state == "finished" and not entry.superseded else ""
-    chosen = []
-    for name, _, primary, _ in row.measures():
-        verdict = verdicts.get(name, unjudged)
-        listed = primary or (name == "train_time_s" and verdict in ("better", "worse", "equivalent"))
-        if name in metrics if metrics else listed or not usual:
-            chosen.append((name, bool(primary), verdict))
-    if chosen:
-        means, (before, earlier) = row.means(), _earlier(connection, row)
-        for name, primary, verdict in chosen:
-            if name in means:
-                told: dict[str, Any] = {"metric": name, "primary": primary, "mean": means[name][0], "n": means[name][1]}
-                last = earlier.get(name, (None, 0))[0]
-                yield Change(**known, **told, verdict=verdict, before=before, before_mean=last)
-
-
-def _earlier(connection: sqlite3.Connection, row: SeriesRow) -> tuple[str, dict[str, tuple[float, int]]]:
-    """The key of the run before, and its means."""
-    if not row.before:
-        return "", {}
-    found = connection.execute(
-        f"SELECT r.key, {SERIES} FROM {JOINED} JOIN runs r ON r.id = s.run WHERE s.line = ? AND s.run = ?",  # noqa: S608
-        (row.line, row.before),
-    ).fetchone()
-    return ("", {}) if found is None else (found[0], SeriesRow(*found[1:]).means())
-
-
-def _complete(connection: sqlite3.Connection, numbers: Sequence[int], metrics: Sequence[str] | None) -> bool:
-    """Judge what was not judged when the runs were indexed; True if there was any, and the index is let go of."""
-    rows = [row for number in numbers for row in _select_rows(connection, number, EVERYTHING)]
-    wanted = None if metrics is None else set(metrics)
-    lacking = [
-        row
-        for row in rows
-        if row.before and {n for n, *_ in row.measures() if wanted is None or n in wanted} - row.judged().keys()
-    ]
-    if not lacking:
-        return False
-    from boosters_eval.programs.history.compare import judge_metrics  # noqa: PLC0415 (loads scipy)
-
-    connection.execute("COMMIT")
-    judge_metrics(connection, lacking, metrics)
-    return True
-
-
-def _find_number(connection: sqlite3.Connection, entry: RunEntry) -> int | None:
-    """The number of a run at this moment: while an answer is given in parts, another program may read a run anew."""
-    found = connection.execute("SELECT id FROM runs WHERE key = ? AND NOT shadowed", (entry.key,)).fetchone()
-    return None if found is None else int(found[0])
-
-
 def _get_number(connection: sqlite3.Connection, entry: RunEntry) -> int:
-    found = _find_number(connection, entry)
+    found = find_number(connection, entry)
     if found is None:
         raise ConfigError(f"Run {entry.run_id} is no longer in the history.")
     return found

@@ -17,6 +17,7 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.compare import observe_repeats
 from boosters_eval.programs.history.difference import is_usual, label_metric
+from boosters_eval.programs.history.model import EVERYTHING
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
 from boosters_eval.stats.inference import HUGE
@@ -154,7 +155,7 @@ def report_history(request: ReportHistoryRequest) -> HistoryReport:
     raise RunError(f"There is nothing to report: {why}")
 
 
-def read_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
+def read_report(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
     found = query.read_series(wanted, home, per_line=MOST_POINTS)
     lost = [

@@ -27,7 +27,7 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.spec import FitSpec
-from boosters_eval.programs.history.model import PER_SECOND
+from boosters_eval.programs.history.rows import PER_SECOND
 from boosters_eval.programs.history.store import IndexGroup, IndexLine, IndexRows
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import BenchmarkResult

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.core import __version__
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.files import compute_digest
-from boosters_eval.programs.history.model import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.programs.history.model import IndexedPlace, SeriesRow
+    from boosters_eval.programs.history.model import IndexedPlace
 
 FILE = "history.sqlite"
 _WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
@@ -64,12 +63,12 @@ CREATE TABLE lines (
 );
 CREATE TABLE series (
   line INTEGER NOT NULL, at INTEGER NOT NULL, run INTEGER NOT NULL, names INTEGER NOT NULL, repeats INTEGER NOT NULL,
-  marks TEXT NOT NULL, numbers BLOB NOT NULL, failed INTEGER NOT NULL,
-  before INTEGER, verdicts TEXT NOT NULL DEFAULT '',
-  PRIMARY KEY (line, at, run)
+  marks TEXT NOT NULL, numbers BLOB NOT NULL, failed INTEGER NOT NULL, PRIMARY KEY (line, at, run)
 ) WITHOUT ROWID;
 CREATE INDEX series_run ON series (run);
-CREATE INDEX series_open ON series (line, at) WHERE before IS NULL;
+CREATE TABLE verdicts (
+  line INTEGER NOT NULL, run INTEGER NOT NULL, before INTEGER NOT NULL, verdicts TEXT NOT NULL, PRIMARY KEY (line, run)
+) WITHOUT ROWID;
 CREATE TABLE costs (
   run INTEGER NOT NULL, dataset TEXT NOT NULL, booster TEXT NOT NULL, library TEXT NOT NULL,
   training INTEGER NOT NULL, seconds REAL NOT NULL, n INTEGER NOT NULL
@@ -122,15 +121,14 @@ def discard(home: Path) -> None:
 
 def is_damage(error: sqlite3.Error | OSError) -> bool:
     """Whether an error says that the file is not what it should be; a missing table is damage too."""
-    found = isinstance(error, sqlite3.DatabaseError) and primary_code(error) in (*_DAMAGED, sqlite3.SQLITE_ERROR)
-    return found or isinstance(error, DamagedIndexError)
+    return isinstance(error, sqlite3.DatabaseError) and primary_code(error) in (*_DAMAGED, sqlite3.SQLITE_ERROR)
 
 
 def clear(connection: sqlite3.Connection) -> None:
+    """Empty all tables. The numbers of runs go on, so that no verdict on an old one is taken for that of a new one."""
     with transaction(connection):
-        for table in ("places", "runs", "parts", "texts", "lines", "series", "costs"):
-            connection.execute(f"DROP TABLE {table}")
-        _create(connection)
+        for table in ("places", "runs", "parts", "texts", "lines", "series", "verdicts", "costs"):
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 (our names)
 
 
 @contextlib.contextmanager
@@ -156,10 +154,6 @@ def warn(home: Path, error: sqlite3.Error | OSError) -> None:
 
 def primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-class DamagedIndexError(sqlite3.DatabaseError):
-    """What the index says does not fit together."""
 
 
 class _NotOursError(Exception):
@@ -260,7 +254,7 @@ Known = dict[tuple[str, ...], int]  # the numbers of lines and texts that were j
 
 
 def add_run(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, known: Known) -> None:
-    """Enter one attempt of a run; what follows it in its lines must be judged again."""
+    """Enter one attempt of a run."""
     run = {**rows.run, "place": place[1]}
     marks = ", ".join(f":{name}" for name in run)
     cursor = connection.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({marks})", run)  # noqa: S608 (our names)
@@ -282,8 +276,6 @@ def add_run(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows
             "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *cost, text(training), seconds, n)
         )
     _refresh(connection, run["key"], run["run_id"], run["extends"])
-    if rows.groups:
-        _reopen_after(connection, number)
 
 
 def _find_or_add(connection: sqlite3.Connection, table: str, row: dict[str, str], known: Known) -> int:
@@ -303,52 +295,30 @@ def drop_place(connection: sqlite3.Connection, place: IndexedPlace) -> None:
         "SELECT id, key, run_id, extends FROM runs WHERE origin = ? AND place = ?", place
     ).fetchall()
     for number, key, run_id, extends in gone:
-        _reopen_after(connection, number)
-        for table in ("parts", "series", "costs"):
+        for table in ("parts", "series", "verdicts", "costs"):
             connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))  # noqa: S608 (our names)
         connection.execute("DELETE FROM runs WHERE id = ?", (number,))
         _refresh(connection, key, run_id, extends)
 
 
-def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
-    """What follows a run in a line must be judged again, as must the run itself."""
-    connection.execute("UPDATE series SET before = NULL, verdicts = '' WHERE run = ? AND before NOT NULL", (run,))
-    rows = connection.execute("SELECT line, at FROM series WHERE run = ?", (run,)).fetchall()
-    connection.executemany(
-        "UPDATE series SET before = NULL, verdicts = '' WHERE line = :line AND at = ("  # noqa: S608 (our names)
-        " SELECT s.at FROM series s CROSS JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
-        f" AND {COUNTED} ORDER BY s.at LIMIT 1) AND before NOT NULL",
-        [{"line": line, "at": at} for line, at in rows],
-    )
-
-
-def write_verdicts(connection: sqlite3.Connection, found: Iterable[tuple[SeriesRow, int, str]]) -> None:
-    """Write the run before each row, and the verdicts against it."""
-    connection.executemany(
-        "UPDATE series SET before = ?, verdicts = ? WHERE line = ? AND at = ? AND run = ?",
-        [(before, verdicts, row.line, row.at, row.run) for row, before, verdicts in found],
-    )
+def keep_verdicts(connection: sqlite3.Connection, found: Iterable[tuple[int, int, int, str]]) -> None:
+    """Keep what was judged for the next question: line, run, the run before, and the verdicts against it."""
+    with transaction(connection):
+        connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)", found)
 
 
 def _refresh(connection: sqlite3.Connection, key: str, run_id: str, extends: str) -> None:
     """Which runs stand for others: of several files with the same run, the fullest; of a run that grew, the last."""
-    same = connection.execute(
-        "SELECT id, shadowed FROM runs WHERE key = ? ORDER BY origin = 'run' DESC, done + failed DESC, place", (key,)
-    ).fetchall()
-    _flag(connection, "shadowed", ((number, was, position > 0) for position, (number, was) in enumerate(same)))
-    grown = connection.execute(
-        "SELECT r.id, r.superseded, EXISTS (SELECT 1 FROM runs x WHERE x.extends = r.run_id AND x.at >= r.at"
+    connection.execute(
+        "UPDATE runs SET shadowed = id != (SELECT id FROM runs WHERE key = :key"
+        " ORDER BY origin = 'run' DESC, done + failed DESC, place LIMIT 1) WHERE key = :key",
+        {"key": key},
+    )
+    connection.execute(
+        "UPDATE runs AS r SET superseded = EXISTS (SELECT 1 FROM runs x WHERE x.extends = r.run_id AND x.at >= r.at"
         "  AND x.machine = r.machine AND x.state = 'finished' AND NOT x.shadowed)"
         " OR EXISTS (SELECT 1 FROM runs x WHERE x.run_id = r.run_id AND x.started_at = r.started_at"
         "  AND x.machine = r.machine AND x.attempt > r.attempt AND x.state = 'finished' AND NOT x.shadowed)"
-        " FROM runs r WHERE r.run_id IN (?, ?)",
+        " WHERE r.run_id IN (?, ?)",
         (run_id, extends or run_id),
-    ).fetchall()
-    _flag(connection, "superseded", grown)
-
-
-def _flag(connection: sqlite3.Connection, column: str, wanted: Iterable[tuple[int, int, int]]) -> None:
-    for number, was, now in wanted:
-        if bool(was) != bool(now):
-            connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (bool(now), number))  # noqa: S608
-            _reopen_after(connection, number)
+    )

@@ -222,7 +222,7 @@ class HistoryExport(Findings):
         for entry, changes in query.walk_runs(self.wanted, self.home):
             self.count += 1
             for change in changes:
-                mean = repr(change.mean) if change.n else ""
+                mean = "" if change.mean is None else repr(change.mean)
                 values = (*_get_run(entry), *_get_change(change), mean, change.verdict, change.before)
                 rows.writerow(map(clean_csv_cell, values))
             write(buffer.getvalue())
