@@ -14,16 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from scipy.special import stdtrit
 
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.stats import inference
-from boosters_eval.stats.inference import HUGE, StatisticsInputError, freedom
+from boosters_eval.stats.inference import StatisticsInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from boosters_eval.stats.inference import Design, FittedTest, FloatArray
 
@@ -364,81 +361,3 @@ def _scale(a: FloatArray, b: FloatArray) -> float:
 
 def _percent(mean_a: float | None, mean_b: float | None) -> float | None:
     return None if mean_a is None or not mean_b else 100 * (mean_a - mean_b) / abs(mean_b)
-
-
-# Thousands of verdicts at once: the same arithmetic over the rows of two matrices. An answer is given only where
-# rounding cannot matter; what is near an edge is left to the comparison of one pair, so that both never disagree.
-_EDGE = 1e-9  # relative; sums of different order differ by far less
-_LEAST = 1e-100  # below it, squares lose their digits
-_VERDICTS: tuple[Verdict | None, ...] = (None, "equivalent", "inconclusive", "better", "worse")
-_EQUIVALENT, _INCONCLUSIVE = 1, 2  # places among these
-
-
-def judge_scores(
-    a: FloatArray,
-    b: FloatArray,
-    criteria: Criteria,
-    *,
-    test_train_ratio: float,
-    resolution: float | None,
-    identical: NDArray[np.bool_],
-) -> list[Verdict | None]:
-    """The verdict on each row of `a` against that of `b` by the corrected test on random splits, all of them different.
-
-    `identical` says in which rows the predictions are. None: compare that pair by itself.
-    """
-    count = a.shape[1]
-    scale = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
-    margin = criteria.rope * (np.abs(a.mean(axis=1)) + np.abs(b.mean(axis=1))) / 2
-    reach = _reach(criteria, freedom(count, test_train_ratio), 1 / count + test_train_ratio)
-    found = _read_rows(a - b, margin, scale, reach, resolution or 0.0, higher_is_better=criteria.higher_is_better)
-    same = (a == b).all(axis=1)
-    found[same & (identical | (resolution == 0))] = _EQUIVALENT
-    found[same & ~identical & (resolution is None)] = _INCONCLUSIVE
-    return _tell(found, a, b)
-
-
-def judge_times(a: FloatArray, b: FloatArray, criteria: Criteria) -> list[Verdict | None]:
-    """The verdict on each row by the ratio, as times and memory are compared. None: compare that pair by itself."""
-    rows, count = a.shape
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(a) - np.log(b)
-    margin = np.full(rows, math.log1p(criteria.rope))
-    reach = _reach(criteria, count - 1, 1 / count)
-    found = _read_rows(logs, margin, np.ones(rows), reach, 0.0, higher_is_better=criteria.higher_is_better)
-    found[(a == b).all(axis=1)] = _EQUIVALENT
-    found[(a <= 0).any(axis=1) | (b <= 0).any(axis=1)] = 0
-    return _tell(found, a, b)
-
-
-def _reach(criteria: Criteria, degrees: int, share: float) -> float:
-    """Half the interval of a mean, in standard deviations of its values."""
-    return float(stdtrit(degrees, 1 - criteria.alpha / 2)) * math.sqrt(share)
-
-
-def _read_rows(
-    differences: FloatArray,
-    margin: FloatArray,
-    scale: FloatArray,
-    reach: float,
-    resolution: float,
-    *,
-    higher_is_better: bool,
-) -> NDArray[np.int64]:
-    with np.errstate(invalid="ignore", over="ignore"):
-        half = reach * np.maximum(differences.std(axis=1, ddof=1), resolution)
-        mean = differences.mean(axis=1)
-        low, high = mean - half, mean + half
-        edges = np.stack([low, high, low + margin, high - margin])
-        sure = (np.abs(edges).min(axis=0) > _EDGE * scale) & (np.ptp(differences, axis=1) > _EDGE * scale)
-        equivalent = (low >= -margin) & (high <= margin)
-        open_ = np.sign(low) != np.sign(high)
-        good = (low > 0) == higher_is_better
-    return np.where(~sure, 0, np.where(equivalent, _EQUIVALENT, np.where(open_, _INCONCLUSIVE, np.where(good, 3, 4))))
-
-
-def _tell(found: NDArray[np.int64], a: FloatArray, b: FloatArray) -> list[Verdict | None]:
-    """The verdicts in words, of rows that a test can be made of: no NaN, and nothing too large or too small."""
-    largest = np.maximum(np.abs(a), np.abs(b)).max(axis=1)
-    usable = (largest < HUGE) & (largest > _LEAST)
-    return [_VERDICTS[code] if known else None for code, known in zip(found.tolist(), usable.tolist(), strict=True)]
