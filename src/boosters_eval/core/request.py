@@ -203,6 +203,8 @@ class Parameter:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
         self.option = self.option or f"--{name.replace('_', '-')}"
+        self.panel = self.panel or vars(owner).get("panel", "")
+        self.door = vars(owner).get("door", "both") if self.door == "both" else self.door
 
     @property
     def required(self) -> bool:
@@ -237,9 +239,13 @@ class Parameter:
             raise ConfigError(f"{the(self.name)} must be {self.kind.words}. Got {value!r} instead.{hint}") from None
 
 
-def parameter(default: Any = REQUIRED, *, help: str, kind: Accepted = TEXT, **more: Any) -> Any:  # noqa: A002 (as it reads)
-    """Declare a parameter; `more` are further fields of Parameter. Several values are kept as a tuple."""
-    return Parameter(help=help, kind=kind, default=default, **more)
+def parameter(default: Any = REQUIRED, *, help: str, kind: Accepted | None = None, **more: Any) -> Any:  # noqa: A002 (as it reads)
+    """Declare a parameter; `more` are further fields of Parameter.
+
+    True or False is the default of a flag, and a tuple that of several values, which are kept as one.
+    """
+    kind = kind or (FLAG if isinstance(default, bool) else TEXT)
+    return Parameter(help=help, kind=kind, default=default, **{"several": isinstance(default, tuple), **more})
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter,))
@@ -250,6 +256,8 @@ class Declared:
     """
 
     parameters: ClassVar[Mapping[str, Parameter]] = {}
+    panel: ClassVar[str] = ""  # of the parameters that a class declares, unless one says otherwise
+    door: ClassVar[Door] = "both"  # and where they can be given
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Collect what is declared here and in the bases."""
@@ -308,7 +316,7 @@ def format_option(door: Door = "options") -> Any:
 
 
 def quiet_option(told: str = "Print only errors.") -> Any:
-    return parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help=told)
+    return parameter(False, short="-q", panel=OUTPUT, door="options", help=told)
 
 
 class OutputOptions(Declared):
@@ -335,14 +343,14 @@ class JsonOption(Declared):
 
     formats: ClassVar[tuple[str, ...]] = ("json",)
 
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+    json: bool = parameter(False, door="options", help="Print JSON.")
 
 
 class RemovalOptions(Declared):
     """Whether what is shown is removed."""
 
-    yes: bool = parameter(False, short="-y", kind=FLAG, door="options", help="Do not ask.")
-    dry_run: bool = parameter(False, kind=FLAG, help="Show what would be removed, but remove nothing.")
+    yes: bool = parameter(False, short="-y", door="options", help="Do not ask.")
+    dry_run: bool = parameter(False, help="Show what would be removed, but remove nothing.")
 
 
 class InHome(Declared):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     OUTPUT,
     RUN,
     Accepted,
@@ -60,68 +59,55 @@ def run_parameter(told: str) -> Any:
 class RunSettings(InHome):
     """How cells run, what is done with earlier attempts, and who hears of it."""
 
+    panel: ClassVar = RUN
+
     jobs: int | None = parameter(
-        None, short="-j", kind=count(1, 4096), panel=RUN, help="Cells at a time. Default: as many as the cores allow."
+        None, short="-j", kind=count(1, 4096), help="Cells at a time. Default: as many as the cores allow."
     )
     timeout: float | None = parameter(
         None,
         kind=number("seconds above 0", above=0, metavar="SECONDS"),
-        panel=RUN,
         help="Seconds after which a cell is killed. Default: never.",
     )
     memory_limit: float | None = parameter(
         None,
         kind=number("megabytes above 0", above=0, most=2**30, metavar="MB"),
-        panel=RUN,
         help="Megabytes that a cell may allocate. Default: no limit.",
     )
-    resume: bool = parameter(False, kind=FLAG, panel=RUN, help="Continue an interrupted run of the same plan.")
-    rerun_failed: bool = parameter(
-        False, kind=FLAG, panel=RUN, help="Run only the missing and the failed cells of the same plan."
-    )
+    resume: bool = parameter(False, help="Continue an interrupted run of the same plan.")
+    rerun_failed: bool = parameter(False, help="Run only the missing and the failed cells of the same plan.")
     executor: Executor | str | None = parameter(
         None,
         kind=anything("a name or an Executor", metavar="NAME"),
-        panel=RUN,
         help="What runs the cells: local, dask (a cluster), or one of your own. Default: local.",
     )
     address: str | None = parameter(
         None,
         kind=text("an address such as tcp://HOST:PORT", "tcp://HOST:PORT"),
-        panel=RUN,
         help="With --executor dask: the scheduler. Default: dask's own configuration, else a local cluster.",
     )
     scheduler_file: Path | None = parameter(
-        None,
-        kind=path(),
-        panel=RUN,
-        help="With --executor dask: the file in which the scheduler has written its address.",
+        None, kind=path(), help="With --executor dask: the file in which the scheduler has written its address."
     )
     workers: int | None = parameter(
-        None, kind=count(1), panel=RUN, help="With --executor dask: start a local cluster with N processes."
+        None, kind=count(1), help="With --executor dask: start a local cluster with N processes."
     )
     observer: Sequence[Observer | str] = parameter(
         (),
         kind=anything("names or Observers", metavar="NAME"),
-        several=True,
-        panel=RUN,
         help="Observers of the run's progress, by name. Default: bar on a terminal, else lines.",
     )
     track: Sequence[Any] = parameter(
         (),
         kind=anything("names or Tracker classes", metavar="NAME"),
-        several=True,
-        panel=RUN,
         help="Send the run to trackers: mlflow, wandb, or one of your own. Default: nothing is sent.",
     )
-    name: str | None = parameter(None, kind=RUN_NAME, panel=RUN, help="A name for the run, which --run accepts.")
-    dry_run: bool = parameter(
-        False, kind=FLAG, panel=OUTPUT, door="options", help="Show what would run, but run nothing."
-    )
-    verbose: bool = parameter(False, short="-v", kind=FLAG, panel=OUTPUT, help="Print more.")
+    name: str | None = parameter(None, kind=RUN_NAME, help="A name for the run, which --run accepts.")
+    dry_run: bool = parameter(False, panel=OUTPUT, door="options", help="Show what would run, but run nothing.")
+    verbose: bool = parameter(False, short="-v", panel=OUTPUT, help="Print more.")
     quiet: bool = quiet_option("Print only the result.")
     command_line: Sequence[str] = parameter(
-        (), several=True, door="python", help="The command that asks for the run, for its record."
+        (), door="python", help="The command that asks for the run, for its record."
     )
 
     def check(self) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     MAX_SEEDS,
     OUTPUT,
     RUN,
@@ -69,47 +68,39 @@ def _named_shares(value: Any) -> dict[str, float]:
 class Allowance(Declared):
     """What is accepted of cells that were run again."""
 
-    allow_flaky: int = parameter(
-        0, kind=count(0), panel=RULES, help="Accept up to N cells that finished only after failing."
-    )
+    panel: ClassVar = RULES
+
+    allow_flaky: int = parameter(0, kind=count(0), help="Accept up to N cells that finished only after failing.")
 
 
 class Judging(Allowance):
     """The rules of a check, and what is done with its verdict."""
 
+    panel: ClassVar = RULES
+
     tolerance: float = parameter(
-        DEFAULT_TOLERANCE, kind=_SHARE, panel=RULES, help="How much worse the primary metric may be: 0.02 is 2 %."
+        DEFAULT_TOLERANCE, kind=_SHARE, help="How much worse the primary metric may be: 0.02 is 2 %."
     )
     tolerance_for: Mapping[str, float] | None = parameter(
         None,
         kind=Accepted("METRIC=X or CONFIG=X, X a share from 0 to below 1", _named_shares, _named_share, "NAME=X"),
         several=True,
         raw=True,
-        panel=RULES,
         help="Single tolerances, as METRIC=X or CONFIG=X.",
     )
     statistical: bool = parameter(
         False,
-        kind=FLAG,
-        panel=RULES,
         help="Test each change: beyond tolerance but undecided is suspected (exit 1), within it but significantly worse"
         " is drift (exit 0).",
     )
     libraries_under_test: Sequence[str] = parameter(
         (),
         kind=anything("names of libraries", str, metavar="NAME"),
-        several=True,
         separator=BEFORE_A_LIBRARY,
-        panel=RULES,
         help="Only these can fail. Default: boosters, and all libraries at their recorded version.",
     )
     fail_on_regression: bool = parameter(
-        True,
-        kind=FLAG,
-        negative="--no-fail-on-regression",
-        panel=RULES,
-        door="options",
-        help="Exit 1 on a regression, or a suspected one.",
+        True, negative="--no-fail-on-regression", door="options", help="Exit 1 on a regression, or a suspected one."
     )
     junit: Path | None = parameter(
         None, kind=path(), panel=OUTPUT, door="options", written=True, help="Write the verdict as JUnit XML."
@@ -166,10 +157,7 @@ class RecordRequest(ResultsOf, Allowance, Request):
     )
     seeds: int | None = seeds_parameter("Number of random splits. Default: the suite's.")
     continue_on_error: bool = parameter(
-        False,
-        kind=FLAG,
-        panel=RUN,
-        help="Record without the (config, library) pairs in which a cell failed.",
+        False, panel=RUN, help="Record without the (config, library) pairs in which a cell failed."
     )
 
     def check(self) -> None:
@@ -209,9 +197,7 @@ class CheckRequest(Checking, ResultsOf, Request):
         auto=True,
     )
     max_seeds: int | None = parameter(
-        None,
-        kind=count(2, MAX_SEEDS),
-        help="The most seeds that --seeds auto may use. Default: all recorded.",
+        None, kind=count(2, MAX_SEEDS), help="The most seeds that --seeds auto may use. Default: all recorded."
     )
 
     def check(self) -> None:

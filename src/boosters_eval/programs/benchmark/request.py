@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     MAX_SEEDS,
     OUTPUT,
     RUN,
-    Accepted,
     Declared,
-    Door,
     OutputOptions,
     Request,
     anything,
@@ -77,9 +74,9 @@ def suite_parameter(default: str | None, told: str) -> Any:
     return parameter(default, kind=kind, help=told)
 
 
-def judging_test_parameter(panel: str = "", door: Door = "both") -> Any:
+def judging_test_parameter() -> Any:
     told = "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon."
-    return parameter("corrected", kind=choice(*get_args(TestName)), panel=panel, door=door, help=told)
+    return parameter("corrected", kind=choice(*get_args(TestName)), help=told)
 
 
 def _cv_parameter() -> Any:
@@ -92,51 +89,37 @@ def profile_parameter(default: str | None, further: str = "") -> Any:
     return parameter(default, kind=anything("a profile", metavar="parity|defaults"), help=told)
 
 
-def _of_run(default: Any, kind: Accepted, told: str) -> Any:
-    return parameter(default, kind=kind, panel=RUN, help=told)
-
-
-def _of_training(default: Any, kind: Accepted, told: str, **more: Any) -> Any:
-    return parameter(default, kind=kind, panel=TRAINING, door="options", help=told, **more)
-
-
-def _of_file(told: str) -> Any:
-    return parameter(None, panel=DATA, door="options", help=told)
-
-
-def _columns(told: str) -> Any:
-    kind = text("names of columns", "COLUMN")
-    return parameter((), kind=kind, several=True, separator=None, panel=DATA, door="options", help=told)
-
-
-def _of_verdict(default: Any, kind: Accepted, told: str, **more: Any) -> Any:
-    return parameter(default, kind=kind, panel=OUTPUT, door="options", help=told, **more)
+def _of_columns(told: str) -> Any:
+    return parameter((), kind=text("names of columns", "COLUMN"), separator=None, help=told)
 
 
 class Measuring(Declared):
     """How a fit is measured."""
 
-    timing_mode: bool = _of_run(
-        False, FLAG, "Measure times: use all cores, a full warm-up run, and one cell at a time."
+    panel: ClassVar = RUN
+
+    timing_mode: bool = parameter(
+        False, help="Measure times: use all cores, a full warm-up run, and one cell at a time."
     )
-    protocol: Literal["fixed", "adaptive"] = _of_run(
+    protocol: Literal["fixed", "adaptive"] = parameter(
         "fixed",
-        choice("fixed", "adaptive"),
-        "With --timing-mode: fixed (one fit, three predictions), or adaptive (adaptive-v1: the faster, the more"
+        kind=choice("fixed", "adaptive"),
+        help="With --timing-mode: fixed (one fit, three predictions), or adaptive (adaptive-v1: the faster, the more"
         " often).",
     )
-    warmup: int | None = _of_run(
+    warmup: int | None = parameter(
         None,
-        count(0),
-        "Untimed full runs before the timed one; a small one is always done. Default: 1 with --timing-mode, else 0.",
+        kind=count(0),
+        help="Untimed full runs before the timed one; a small one is always done. Default: 1 with --timing-mode, else"
+        " 0.",
     )
-    measure_memory: bool = _of_run(
-        False, FLAG, "Measure the peak of native memory, and what the first use takes, in a separate fit."
+    measure_memory: bool = parameter(
+        False, help="Measure the peak of native memory, and what the first use takes, in a separate fit."
     )
-    threads: int | None = _of_run(
+    threads: int | None = parameter(
         None,
-        count(1, other=(-1,)),
-        "Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
+        kind=count(1, other=(-1,)),
+        help="Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
     )
 
     def check(self) -> None:
@@ -172,25 +155,26 @@ class MeasuringOptions(RunOptions, total=False):
 class Tolerant(Declared):
     """Whether failed cells make a command fail."""
 
-    continue_on_error: bool = parameter(
-        False, kind=FLAG, panel=RUN, door="options", help="Exit 0 even if some cells failed."
-    )
+    continue_on_error: bool = parameter(False, panel=RUN, door="options", help="Exit 0 even if some cells failed.")
 
 
 class TrainingParameters(Declared):
     """What models are trained with: a TrainingConfig from Python, single values on the command line."""
 
+    panel: ClassVar = TRAINING
+    door: ClassVar = "options"
+
     training: TrainingConfig | None = parameter(
         None, kind=anything("a TrainingConfig"), door="python", help="The canonical parameters."
     )
-    growth: str | None = _of_training(
-        None, choice("depthwise", "leafwise"), "How trees grow: depthwise or leafwise. Default: depthwise."
+    growth: str | None = parameter(
+        None, kind=choice("depthwise", "leafwise"), help="How trees grow: depthwise or leafwise. Default: depthwise."
     )
-    device: str | None = _of_training(
-        None, choice("cpu", "cuda"), "What models are trained on: cpu or cuda. Default: cpu."
+    device: str | None = parameter(
+        None, kind=choice("cpu", "cuda"), help="What models are trained on: cpu or cuda. Default: cpu."
     )
-    param: Sequence[str] = _of_training(
-        (), text("NAME=VALUE", "NAME=VALUE"), "Canonical parameters: --param max_depth=4.", short="-p", several=True
+    param: Sequence[str] = parameter(
+        (), short="-p", kind=text("NAME=VALUE", "NAME=VALUE"), help="Canonical parameters: --param max_depth=4."
     )
 
     def check(self) -> None:
@@ -205,28 +189,31 @@ class TrainingParameters(Declared):
 class DataParameters(Declared):
     """How the files of the user are read: DataSettings from Python, single values on the command line."""
 
+    panel: ClassVar = DATA
+    door: ClassVar = "options"
+
     data: Any = parameter(
         None,
         kind=anything("a DataSettings or a dict of them"),
         door="python",
         help="How the columns of files and data frames are read and used.",
     )
-    drop: Sequence[str] = _columns("Columns that are left out.")
-    keep: Sequence[str] = _columns("Columns that are features although they look like ids, or order or group the rows.")
-    categorical: Sequence[str] = _columns("Columns that are categories, even numbers.")
-    numeric: Sequence[str] = _columns(
+    drop: Sequence[str] = _of_columns("Columns that are left out.")
+    keep: Sequence[str] = _of_columns(
+        "Columns that are features although they look like ids, or order or group the rows."
+    )
+    categorical: Sequence[str] = _of_columns("Columns that are categories, even numbers.")
+    numeric: Sequence[str] = _of_columns(
         "Columns that are numbers, even as text ($3,750, 12%); what is no number is missing."
     )
-    date: Sequence[str] = _columns("Columns that are dates: they become year, month, day, weekday and hour.")
-    drop_missing_target: bool = parameter(
-        False, kind=FLAG, panel=DATA, door="options", help="Leave out rows without a target."
+    date: Sequence[str] = _of_columns("Columns that are dates: they become year, month, day, weekday and hour.")
+    drop_missing_target: bool = parameter(False, help="Leave out rows without a target.")
+    sep: str | None = parameter(
+        None, help="The separator: one character, or comma, semicolon, tab, pipe, space, whitespace. Default: detected."
     )
-    sep: str | None = _of_file(
-        "The separator: one character, or comma, semicolon, tab, pipe, space, whitespace. Default: detected."
-    )
-    decimal: str | None = _of_file("The decimal mark. Default: detected.")
-    thousands: str | None = _of_file("The mark between thousands. Default: detected.")
-    encoding: str | None = _of_file("The encoding, such as utf-8, utf-16, cp1252. Default: detected.")
+    decimal: str | None = parameter(None, help="The decimal mark. Default: detected.")
+    thousands: str | None = parameter(None, help="The mark between thousands. Default: detected.")
+    encoding: str | None = parameter(None, help="The encoding, such as utf-8, utf-16, cp1252. Default: detected.")
 
 
 SPLIT = (
@@ -267,17 +254,20 @@ class BenchmarkParameters(TrainingParameters, TargetParameters):
 class Verdicts(OutputOptions):
     """How a comparison is judged and shown, and whether it is a check."""
 
-    test: TestName = judging_test_parameter(OUTPUT, "options")
-    highlight_significant: bool = _of_verdict(
-        True, FLAG, "Highlight the best mean only if its lead is significant, or always.", negative="--highlight-best"
+    panel: ClassVar = OUTPUT
+    door: ClassVar = "options"
+
+    test: TestName = judging_test_parameter()
+    highlight_significant: bool = parameter(
+        True, negative="--highlight-best", help="Highlight the best mean only if its lead is significant, or always."
     )
-    against: str | None = _of_verdict(
+    against: str | None = parameter(
         None,
-        text("the name of a competitor", "NAME"),
-        "Exit 1 if another competitor is worse than this one in a primary metric, or slower under --timing-mode; 2 if"
-        " that could not be answered.",
+        kind=text("the name of a competitor", "NAME"),
+        help="Exit 1 if another competitor is worse than this one in a primary metric, or slower under --timing-mode; 2"
+        " if that could not be answered.",
     )
-    verdict: Path | None = _of_verdict(None, path(), "File for the verdict of --against as JSON.", written=True)
+    verdict: Path | None = parameter(None, kind=path(), written=True, help="File for the verdict of --against as JSON.")
 
 
 class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     MAX_SEEDS,
     REQUIRED,
     Accepted,
@@ -89,13 +88,9 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, TargetParameter
         raw=True,
         help="Released versions: A..B, both included, or a list in order.",
     )
-    wheels: Sequence[Path] = parameter(
-        (), kind=path("wheels"), several=True, separator=None, help="Wheels of the library, in order."
-    )
+    wheels: Sequence[Path] = parameter((), kind=path("wheels"), separator=None, help="Wheels of the library, in order.")
     folder: Path | None = parameter(
-        None,
-        kind=path("a folder of a git repository", "FOLDER"),
-        help="A folder of a git repository, with --commits.",
+        None, kind=path("a folder of a git repository", "FOLDER"), help="A folder of a git repository, with --commits."
     )
     commits: str | None = parameter(
         None,
@@ -107,7 +102,7 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, TargetParameter
         kind=text("a command", "COMMAND"),
         help="What builds a wheel of a commit, in a shell; {wheels} is a folder for it. Default: pip wheel.",
     )
-    isolated: bool = parameter(False, kind=FLAG, help="Install each version with dependencies of its own.")
+    isolated: bool = parameter(False, help="Install each version with dependencies of its own.")
     dataset: Any = _single("dataset", "a data set", "A data set by name, or FILE.csv:TARGET.", "california")
     metric: Any = _single(
         "metric",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     SPAN,
     Declared,
     InHome,
@@ -49,7 +48,7 @@ class DatasetsRequest(JsonOption, Request):
     help: ClassVar = "Data sets: task, size, classes, source and availability."
     program: ClassVar = "boosters_eval.programs.catalog.lists:list_datasets"
 
-    every: bool = parameter(False, option="--all", kind=FLAG, help="Also the generated problems of the gate suite.")
+    every: bool = parameter(False, option="--all", help="Also the generated problems of the gate suite.")
 
 
 class SuitesRequest(InHome, JsonOption, Request):
@@ -77,7 +76,7 @@ class ExplainRequest(TrainingParameters, Request):
     program: ClassVar = "boosters_eval.programs.catalog.mappings:explain"
 
     libraries: Any = libraries_parameter(f"Libraries to explain{BUILDS} Either these or --all.")
-    every: bool = parameter(False, option="--all", kind=FLAG, help="One table for all libraries.")
+    every: bool = parameter(False, option="--all", help="One table for all libraries.")
     booster: Any = boosters_parameter()
     task: str = parameter(
         "regression", kind=choice(*TASKS), help="regression, binary, multiclass, quantile or ranking."
@@ -88,14 +87,13 @@ class ExplainRequest(TrainingParameters, Request):
         (0.5,),
         option="--quantile",
         kind=number("between 0 and 1, both excluded", above=0, below=1),
-        several=True,
         help="Quantiles to predict. Default: 0.5.",
     )
     threads: int = parameter(1, kind=count(1), help="Threads per cell.")
-    weighted: bool = parameter(False, kind=FLAG, help="Assume that rows have weights.")
-    missing: bool = parameter(False, kind=FLAG, help="Assume that some values are missing.")
-    categorical: Sequence[int] = parameter((), kind=count(0), several=True, help="Positions of categorical columns.")
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+    weighted: bool = parameter(False, help="Assume that rows have weights.")
+    missing: bool = parameter(False, help="Assume that some values are missing.")
+    categorical: Sequence[int] = parameter((), kind=count(0), help="Positions of categorical columns.")
+    json: bool = parameter(False, door="options", help="Print JSON.")
 
     def check(self) -> None:
         super().check()
@@ -138,7 +136,7 @@ class ShowDatasetRequest(_DataSet, Request):
         argument=True,
         help="A data set, or path/to/file.csv:target.",
     )
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+    json: bool = parameter(False, door="options", help="Print JSON.")
 
 
 class InitDatasetRequest(_DataSet, Request):
@@ -152,7 +150,7 @@ class InitDatasetRequest(_DataSet, Request):
     file: str = parameter(
         kind=text("FILE:TARGET", "FILE:TARGET"), argument=True, help="A data file and its target column."
     )
-    force: bool = parameter(False, kind=FLAG, help="Replace the settings that are there.")
+    force: bool = parameter(False, help="Replace the settings that are there.")
 
 
 class AddBuildsRequest(InHome, Request):
@@ -170,7 +168,7 @@ class AddBuildsRequest(InHome, Request):
         help="LIBRARY==VERSION, LIBRARY@path/to/file.whl or LIBRARY@path/to/source.",
     )
     isolated: bool = parameter(
-        False, kind=FLAG, help="With dependencies of its own, for one that cannot use those installed here."
+        False, help="With dependencies of its own, for one that cannot use those installed here."
     )
 
 

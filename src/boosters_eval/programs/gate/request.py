@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     InHome,
     Request,
     choice,
@@ -58,19 +57,16 @@ class GateRequest(InHome, Request):
     held_out: Sequence[str] = parameter(
         (),
         kind=text("names of data sets or configs", "NAME"),
-        several=True,
         help="Data sets or configs of the run that are held out.",
     )
-    no_held_out: bool = parameter(False, kind=FLAG, help="Require no held-out data sets.")
-    allow_changed_parameters: bool = parameter(
-        False, kind=FLAG, help="Accept parameters that differ from the baseline's."
-    )
+    no_held_out: bool = parameter(False, help="Require no held-out data sets.")
+    allow_changed_parameters: bool = parameter(False, help="Accept parameters that differ from the baseline's.")
     allow_low_coverage: bool = parameter(
-        False, kind=FLAG, help="Accept a threshold that so few data sets cover at less than 90 %."
+        False, help="Accept a threshold that so few data sets cover at less than 90 %."
     )
     allow_flaky: int = parameter(0, kind=count(0), help="How many cells may have failed before they finished.")
     output: Path | None = output_option("File for the decision. Default: in gate/ under the home of the runs.")
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print the decision as JSON.")
+    json: bool = parameter(False, door="options", help="Print the decision as JSON.")
     quiet: bool = quiet_option("Print nothing; only write the file and set the exit code.")
 
     def check(self) -> None:

@@ -49,7 +49,7 @@ _SINCE = Accepted("a date such as 2026-01-31, or a time such as 12h, 30d or 8w",
 
 
 def _names(option: str, help: str, separator: str = ",") -> Any:  # noqa: A002 (as it reads)
-    return parameter((), option=option, short=option[1:3], kind=_NAME, several=True, separator=separator, help=help)
+    return parameter((), option=option, short=option[1:3], kind=_NAME, separator=separator, help=help)
 
 
 class HistoryFilters(InHome):

@@ -44,7 +44,6 @@ class ImportancesRequest(Settings, Tolerant, OutputOptions, BenchmarkParameters,
     group: Sequence[str] = parameter(
         (),
         kind=text("a new NAME=COLUMN,COLUMN", "NAME=COLUMN,..."),
-        several=True,
         separator=None,
         door="options",
         help="Columns that are shuffled and ranked together: --group place=lat,lon size=a,b.",

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from boosters_eval.core.request import (
-    FLAG,
     RUN,
     Accepted,
     Declared,
@@ -79,14 +78,13 @@ class ExtractPaperRequest(Request):
         option="--table",
         short="-t",
         kind=text("names of tables", "TABLE"),
-        several=True,
         spread=False,
         help="Only this table, such as 'Table 4' or 4. May be repeated.",
     )
     out: Path | None = parameter(
         None, short="-o", kind=path(), written=True, help="Write a benchmarks.yaml to be completed."
     )
-    force: bool = parameter(False, kind=FLAG, help="Overwrite the file of --out.")
+    force: bool = parameter(False, help="Overwrite the file of --out.")
     columns: Role | None = parameter(
         None, kind=choice(*get_args(Role)), help="What the columns are, where the program gets it wrong."
     )
@@ -109,7 +107,7 @@ class _OurModel(Declared):
         kind=anything("a file, or the name of a language model", str, Path, metavar="MODEL"),
         help="Our model: a file, or the name of a language model. May be anywhere.",
     )
-    allow_pickle: bool = parameter(False, kind=FLAG, panel=RUN, help="Open pickled models, which can run any code.")
+    allow_pickle: bool = parameter(False, panel=RUN, help="Open pickled models, which can run any code.")
 
 
 class ListPaperRequest(_OurModel, Request):
@@ -120,11 +118,10 @@ class ListPaperRequest(_OurModel, Request):
     files: Sequence[Path] = parameter(
         (),
         kind=path("specifications", "SPEC..."),
-        several=True,
         argument=True,
         help="Specifications. Default: those in examples/papers and in the current folder.",
     )
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+    json: bool = parameter(False, door="options", help="Print JSON.")
 
 
 class ReproductionRequest(RunSettings, _OurModel, Request):
@@ -133,7 +130,6 @@ class ReproductionRequest(RunSettings, _OurModel, Request):
     only: Sequence[str] = parameter(
         (),
         kind=text("targets, each as TABLE, TABLE:ROW or TABLE:ROW:DATASET", "TABLE:ROW:DATASET"),
-        several=True,
         separator=None,
         help="Only these targets; ROW and DATASET may be left out. Default: all.",
     )

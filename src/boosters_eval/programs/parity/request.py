@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     RUN,
     Accepted,
     InHome,
@@ -41,11 +40,10 @@ def _size(value: Any) -> tuple[int, int]:
 
 
 # What several of these commands have.
-_METHODS = parameter((), kind=text("names of methods", "NAME"), several=True, help="Methods, or all. Default: all.")
+_METHODS = parameter((), kind=text("names of methods", "NAME"), help="Methods, or all. Default: all.")
 _REGISTRY = parameter(
     (),
     kind=path("Python files"),
-    several=True,
     separator=None,
     help="Python files that define further methods, backends and data generators.",
 )
@@ -78,16 +76,15 @@ class ParityRequest(_Timed, Request):
 
     methods: Sequence[str] = _METHODS
     backends: Sequence[str] = parameter(
-        (), short="--only", kind=text("names of backends", "NAME"), several=True, help="Backends. Default: all."
+        (), short="--only", kind=text("names of backends", "NAME"), help="Backends. Default: all."
     )
     sizes: Sequence[tuple[int, int]] = parameter(
         (),
         kind=Accepted("rows x columns, such as 1000x50", _size, _size, "ROWSxCOLUMNS"),
-        several=True,
         help="Rows x columns: 1000x50. Default: those of each method.",
     )
-    registry_cells: bool = parameter(False, kind=FLAG, help="Only the canonical size of each method.")
-    threads: Sequence[int] = parameter((1,), kind=count(1), several=True, help="Thread counts. Default: 1.")
+    registry_cells: bool = parameter(False, help="Only the canonical size of each method.")
+    threads: Sequence[int] = parameter((1,), kind=count(1), help="Thread counts. Default: 1.")
     max_runs: int = parameter(40, kind=count(1), help="The most runs per cell.")
     max_cells: int | None = parameter(
         None, kind=count(1), help="Run only so many cells now, and defer the others. Default: all."
@@ -95,7 +92,7 @@ class ParityRequest(_Timed, Request):
     budget: float | None = parameter(
         None, kind=_SECONDS, help="Seconds after which a cell begins no further run. Default: none."
     )
-    force: bool = parameter(False, kind=FLAG, door="options", help="Run everything again.")
+    force: bool = parameter(False, door="options", help="Run everything again.")
     out_csv: Path | None = parameter(
         None, kind=path(), typed=Path("parity.csv"), written=True, help="The file of all results."
     )
@@ -118,14 +115,11 @@ class ParityGateRequest(Request):
     program: ClassVar = "boosters_eval.programs.parity.findings:decide_gate"
 
     csv: Sequence[Path] = _CSV
-    strict_external: bool = parameter(False, kind=FLAG, help="Fail on divergent external backends as well.")
+    strict_external: bool = parameter(False, help="Fail on divergent external backends as well.")
     own: Sequence[str] = parameter(
-        (),
-        kind=text("names of backends", "NAME"),
-        several=True,
-        help="Backends that count as own, instead of the declared ones.",
+        (), kind=text("names of backends", "NAME"), help="Backends that count as own, instead of the declared ones."
     )
-    allow_absent: bool = parameter(False, kind=FLAG, help="Accept own bindings that are not installed here.")
+    allow_absent: bool = parameter(False, help="Accept own bindings that are not installed here.")
 
 
 class ParityRenderRequest(Request):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, OUTPUT, REQUIRED, InHome, Request, choice, parameter, path, quiet_option
+from boosters_eval.core.request import OUTPUT, REQUIRED, InHome, Request, choice, parameter, path, quiet_option
 from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import RUN_REFERENCE, run_parameter
 from boosters_eval.programs.benchmark.request import (
@@ -50,18 +50,13 @@ class ReportRequest(Settings, Tolerant, Request):
         (),
         short="-f",
         kind=choice("md", "markdown", "json", "html", "latex", "tex"),
-        several=True,
         separator="[, ]+",
         panel=OUTPUT,
         help="One or more of md (or markdown), json, html, latex. Default: by the file, else the first three.",
     )
-    open: bool = parameter(False, kind=FLAG, panel=OUTPUT, door="options", help="Open the report after writing it.")
+    open: bool = parameter(False, panel=OUTPUT, door="options", help="Open the report after writing it.")
     dry_run: bool = parameter(
-        False,
-        kind=FLAG,
-        panel=OUTPUT,
-        door="options",
-        help="Show the report instead of writing it. A suite runs all the same.",
+        False, panel=OUTPUT, door="options", help="Show the report instead of writing it. A suite runs all the same."
     )
 
     def check(self) -> None:
@@ -97,7 +92,6 @@ class FiguresRequest(InHome, Request):
         ("svg", "pdf"),
         short="-f",
         kind=choice("svg", "pdf"),
-        several=True,
         separator="[, ]+",
         help="svg, pdf or both. Default: both.",
     )

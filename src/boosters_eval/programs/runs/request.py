@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
-    FLAG,
     REQUIRED,
     SPAN,
     InHome,
@@ -38,9 +37,7 @@ class ListRunsRequest(InHome, JsonOption, Request):
     help: ClassVar = "List the runs in this home, the latest first; unreadable ones too."
     program: ClassVar = "boosters_eval.programs.runs.manage:list_runs"
 
-    wide: bool = parameter(
-        False, kind=FLAG, door="options", help="Show attempts, sizes and commands too, as in a pipe."
-    )
+    wide: bool = parameter(False, door="options", help="Show attempts, sizes and commands too, as in a pipe.")
     limit: int | None = parameter(None, short="-n", kind=count(1), help="Only the latest so many. Default: all.")
 
 
@@ -62,7 +59,7 @@ Without a display, only the path is printed."""
 
     reference: str = parameter("last", kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
     browser: bool = parameter(
-        True, kind=FLAG, negative="--no-browser", help="Open the page, or only write it, and print its path."
+        True, negative="--no-browser", help="Open the page, or only write it, and print its path."
     )
 
 
@@ -75,7 +72,7 @@ What was written elsewhere stays: baselines, reports, and gate decisions, which 
     program: ClassVar = "boosters_eval.programs.runs.manage:choose_runs"
 
     references: str | Sequence[str] = parameter(
-        (), kind=text(RUN_REFERENCE.words, "RUN..."), several=True, argument=True, help=_REFERENCE
+        (), kind=text(RUN_REFERENCE.words, "RUN..."), argument=True, help=_REFERENCE
     )
     older_than: timedelta | None = parameter(
         None, kind=SPAN, help="All runs last written to before so long: 12h, 30d, 8w."
