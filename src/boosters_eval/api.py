@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.report.writing import WrittenReport
     from boosters_eval.programs.runs.manage import RunDetails, RunListing, RunPage, Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+    from boosters_eval.stats.significance import TestName
     from boosters_eval.tracking import Tracker
 
     BoosterName = BoosterType | Literal["gbdt", "gblinear", "linear_trees"]
@@ -745,7 +746,7 @@ def write_report(
     report_type: Literal["quality", "performance", "comparison"] = "quality",
     output: str | Path = Path("docs/benchmarks"),
     format: str | Sequence[str] = (),  # noqa: A002 (as the command line has it)
-    test: Literal["corrected", "welch", "paired", "wilcoxon"] = "corrected",
+    test: TestName = "corrected",
     seeds: int | None = None,
     libraries: Libraries = None,
     **settings: Unpack[MeasuringOptions],

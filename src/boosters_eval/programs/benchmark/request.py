@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.runners.parameters import TrainingConfig
+    from boosters_eval.stats.significance import TestName
 
-TestName = Literal["corrected", "welch", "paired", "wilcoxon"]
 DATA = "Files of your own"
 TRAINING = "Training"
 _OF_ANY_COMMAND = ("home", "verbose", "quiet", "dry_run", "command_line", "track")
@@ -76,7 +76,7 @@ def suite_parameter(default: str | None, told: str) -> Any:
 
 def judging_test_parameter() -> Any:
     told = "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon."
-    return parameter("corrected", kind=choice(*get_args(TestName)), help=told)
+    return parameter("corrected", kind=choice("corrected", "welch", "paired", "wilcoxon"), help=told)
 
 
 def _cv_parameter() -> Any:

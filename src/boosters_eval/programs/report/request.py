@@ -11,7 +11,6 @@ from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import RUN_REFERENCE, run_parameter
 from boosters_eval.programs.benchmark.request import (
     Settings,
-    TestName,
     Tolerant,
     judging_test_parameter,
     libraries_parameter,
@@ -21,6 +20,8 @@ from boosters_eval.programs.benchmark.request import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from boosters_eval.stats.significance import TestName
 
 TYPES = ("quality", "performance", "comparison")
 
