@@ -53,6 +53,17 @@ class RivalFinding:
         return "unanswered" if self.missing or self.comparison is None else self.comparison.verdict
 
     @property
+    def change(self) -> float | None:
+        """Relative to the named one."""
+        return None if self.comparison is None or self.comparison.percent is None else self.comparison.percent / 100
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the change, as the verdict was read off it."""
+        found = None if self.comparison is None else self.comparison.percent_interval
+        return None if found is None else (found[0] / 100, found[1] / 100)
+
+    @property
     def alone(self) -> bool:
         """Whether it is worse on its own, but not after the correction for all comparisons."""
         return self.verdict == "worse" and not self.fails

@@ -116,7 +116,7 @@ class ComparedRival(Model):
     def of(cls, finding: RivalFinding) -> Self:
         """A finding as plain data."""
         pair = finding.comparison
-        low, high = (pair and pair.percent_interval) or (None, None)
+        low, high = finding.interval or (None, None)
         return cls(
             benchmark=finding.benchmark,
             competitor=finding.rival,
@@ -125,9 +125,9 @@ class ComparedRival(Model):
             fails=finding.fails,
             mean=pair.mean_a if pair else None,
             mean_against=pair.mean_b if pair else None,
-            change=pair.percent / 100 if pair and pair.percent is not None else None,
-            low=None if low is None else low / 100,
-            high=None if high is None else high / 100,
+            change=finding.change,
+            low=low,
+            high=high,
             p_value=pair.p_value if pair else None,
             p_family=finding.p_family,
             n=pair.n if pair else 0,
@@ -190,8 +190,8 @@ def _numbers(finding: RivalFinding) -> list[str]:
     pair = finding.comparison
     if pair is None:
         return []
-    out = [_change(finding)] if pair.percent is not None else []
-    if pair.percent_interval is not None and pair.p_value is not None:
+    out = [_change(finding)] if finding.change is not None else []
+    if finding.interval is not None and pair.p_value is not None:
         out.append(f"interval {_interval(finding)}")
     if finding.p_family is not None:
         out.append(f"p {p_value(finding.p_family)}")
@@ -202,15 +202,14 @@ def _numbers(finding: RivalFinding) -> list[str]:
 
 
 def _row(finding: RivalFinding) -> tuple[str, ...]:
-    pair = finding.comparison
     return (
         finding.benchmark,
         finding.rival,
         finding.quantity or MISSING,
-        MISSING if pair is None or pair.percent is None else _change(finding),
-        MISSING if pair is None or pair.percent_interval is None else _interval(finding),
+        _change(finding),
+        _interval(finding),
         MISSING if finding.p_family is None else p_value(finding.p_family),
-        "0" if pair is None else str(pair.n),
+        "0" if finding.comparison is None else str(finding.comparison.n),
         f"{'❌' if finding.fails or finding.missing else '⚠' if finding.alone else '✅'} {_verdict(finding)}",
     )
 
@@ -220,13 +219,11 @@ def _verdict(finding: RivalFinding) -> str:
 
 
 def _change(finding: RivalFinding) -> str:
-    share = (finding.comparison.percent or 0.0) if finding.comparison else 0.0
-    return percent(share / 100) if share else "0 %"
+    return MISSING if finding.change is None else percent(finding.change) if finding.change else "0 %"
 
 
 def _interval(finding: RivalFinding) -> str:
-    low, high = (finding.comparison and finding.comparison.percent_interval) or (0.0, 0.0)
-    return f"{percent(low / 100)} to {percent(high / 100)}"
+    return MISSING if finding.interval is None else " to ".join(map(percent, finding.interval))
 
 
 def _share(alpha: float) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of, join_words, lower_initial
-from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding
+from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding, find_scale
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class _Contest:
         tests = [pair for pair in self.table.pairs if pair.metric == self.column.name and pair.p is not None]
         found = []
         for pair in pairs:
-            shown, scale = pair.detectable, _scale(pair)
+            shown, scale = pair.detectable, find_scale(pair)
             if shown is None or not scale or pair.alpha is None:
                 return None
             if splits is not None and self.more is not None:
@@ -284,7 +284,7 @@ class _Contest:
         """How far the leader is from another row, as a share of that row's value."""
         if pair.ratio is not None:
             return abs((pair.ratio if pair.a == self.leader else 1 / pair.ratio) - 1)
-        scale = _scale(pair)
+        scale = find_scale(pair)
         if pair.difference is None or scale is None:
             return 0.0 if pair.difference == 0 else None
         ours, theirs = self._mean(self.leader), self._mean(other)
@@ -302,13 +302,6 @@ class _Contest:
         """How much lower or higher the leader is."""
         size, word = self._size(other, pair), "higher" if self.column.higher_is_better else "lower"
         return f"{_share(size)} {word}" if size is not None else f"{number(abs(pair.difference or 0.0), 2)} {word}"
-
-
-def _scale(pair: PairVerdict) -> float | None:
-    """The size of the value that the percentages of a pair refer to."""
-    if pair.ratio is not None:
-        return 1.0
-    return abs(100 * pair.difference / pair.percent) if pair.difference and pair.percent else None
 
 
 def _rope() -> str:

@@ -144,13 +144,12 @@ def collect_data(
         n_flaky=len(results.flaky),
         unavailable=list_absent(results.unavailable),
         splits=tuple(dict.fromkeys(clean(f"{r.split.kind}:{r.split.column}") for r in ours if r.split is not None)),
-        builds={clean(name): _cleaned(build) for name, build in list_builds(results).items()},
+        builds={
+            clean(name): Build(**{field: value and clean(value) for field, value in build})
+            for name, build in list_builds(results).items()
+        },
         growth_strategy=_growth(ours, results.metadata.configs),
     )
-
-
-def _cleaned(build: Build) -> Build:
-    return Build(**{name: value and clean(value) for name, value in build})
 
 
 def _growth(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> str | None:

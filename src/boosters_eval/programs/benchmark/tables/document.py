@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.data import EffectiveParameters
     from boosters_eval.reports.tables import Report
-    from boosters_eval.runners.parameters import Mark
     from boosters_eval.stats.significance import TestName
 
 TESTS = {
@@ -109,12 +108,12 @@ class BenchmarkDocument(ReportDocument):
     def document(self) -> Document:
         """The answer, a card per table, the verdicts, then all that the numbers rest on."""
         series = series_of(self.tables, self.rankings)
-        failed = show_errors(self.data.errors, self.data.unsupported, self.data.unavailable)
+        given = tuple(map(_library_parameters, self.data.parameters))
         found = (
             show_data(self.results),
             _benchmarks(self.data),
-            _parameters(self.data),
-            failed,
+            Section("parameters", "Effective Parameters", given, short="Parameters", detail=True) if given else None,
+            show_errors(self.data.errors, self.data.unsupported, self.data.unavailable),
             show_cells(self.results),
         )
         return Document(
@@ -300,6 +299,7 @@ def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
 
 
 def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
+    flaky = f", {data.n_flaky} flaky (finished only after failing)" if data.n_flaky else ""
     found = [
         ("Seeds", f"{len(data.seeds)} ({', '.join(map(str, data.seeds))})"),
         ("Folds", str(data.folds) if data.folds else None),
@@ -307,16 +307,11 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
         ("Growth strategy", data.growth_strategy),
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
-        ("Cells", _cells(data)),
+        ("Cells", f"{data.n_results} finished, {data.n_failed} failed{flaky}"),
         ("Test", f"{TESTS.get(data.test, data.test)}, {_level(data)}"),
         ("Run", data.run_id),
     ]
     return tuple((name, value) for name, value in found if value)
-
-
-def _cells(data: BenchmarkData) -> str:
-    flaky = f", {data.n_flaky} flaky (finished only after failing)" if data.n_flaky else ""
-    return f"{data.n_results} finished, {data.n_failed} failed{flaky}"
 
 
 def _benchmarks(data: BenchmarkData) -> Section | None:
@@ -358,13 +353,6 @@ def _benchmarks(data: BenchmarkData) -> Section | None:
     )
 
 
-def _parameters(data: BenchmarkData) -> Section | None:
-    if not data.parameters:
-        return None
-    blocks = tuple(map(_library_parameters, data.parameters))
-    return Section("parameters", "Effective Parameters", blocks, short="Parameters", detail=True)
-
-
 def _library_parameters(item: EffectiveParameters) -> Details:
     title = f"{item.library} {item.version or ''}".strip()
     where = item.configs[0] if len(item.configs) == 1 else f"{len(item.configs)} configs"
@@ -373,10 +361,7 @@ def _library_parameters(item: EffectiveParameters) -> Details:
     )
     blocks: list[Block] = [Paragraph(text=f"Used in {', '.join(item.configs)}."), native]
     if item.marks:
-        blocks.append(Listing(items=tuple(map(_mark, item.marks))))
+        told = ((mark, f": {mark.reason}" if mark.reason else "") for mark in item.marks)
+        blocks.append(Listing(tuple(ListItem(f"{mark.parameter} is ", mark.kind, reason) for mark, reason in told)))
     inexact = f", {len(item.marks)} not exact" if item.marks else ""
     return Details(title=title, aside=where + inexact, blocks=tuple(blocks))
-
-
-def _mark(mark: Mark) -> ListItem:
-    return ListItem(text=f"{mark.parameter} is ", mark=mark.kind, rest=f": {mark.reason}" if mark.reason else "")

@@ -11,7 +11,7 @@ from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
 from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
 from boosters_eval.programs.benchmark.tables.sections import note_severe
-from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
+from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE, find_scale
 from boosters_eval.reports.numbers import p_value, percent
 from boosters_eval.runners.result import BUSY_CELL
 
@@ -44,7 +44,7 @@ def note_table(
     judged = [pair for pair in pairs if pair.metric in primary]
     found = (
         *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
-        *_failures(contenders),
+        *(tell_failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors),
         *_machines_apart(places, columns),
         *(f"{name}: {reason}." for name, reason in _unverified(contenders).items()),
         *note_losers(losers, columns, contenders),
@@ -176,7 +176,7 @@ def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
 def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
     """The inconclusive pairs. If there are many, the range of differences that the splits could have shown."""
     undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
-    visible = [pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
+    visible = [pair.detectable / scale for pair in undecided if pair.detectable and (scale := find_scale(pair))]
     if len(undecided) < 3 or len(visible) < len(undecided):
         return [pair.text for pair in undecided]
     n = min(pair.n for pair in undecided)
@@ -232,17 +232,6 @@ def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
     verdict = ", so there is no verdict on them" if every else ""
     text = f"{which} pairs of times were measured on two machines and are not compared{verdict}"
     return [f"{text}; the means of times and memory are {over}."]
-
-
-def _scale(pair: PairVerdict) -> float | None:
-    """The value that the percentages of a pair refer to."""
-    if not pair.difference or not pair.percent:
-        return None
-    return 100 * pair.difference / pair.percent
-
-
-def _failures(contenders: Iterable[Contender]) -> list[str]:
-    return [tell_failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors]
 
 
 def tell_failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
@@ -307,15 +296,12 @@ def _marks(collection: ResultCollection) -> list[str]:
             if mark.kind != "exact":
                 key = (result.library, mark.parameter, mark.kind, mark.reason)
                 seen.setdefault(key, set()).add(result.config_name)
-    out = []
+    out, every = [], len({result.config_name for result in collection.results})
     for (library, parameter, kind, reason), configs in seen.items():
-        where = "" if len(configs) == len({r.config_name for r in collection.results}) else _configs(configs)
+        some = ", ".join(sorted(configs)) if len(configs) <= 3 else f"{len(configs)} configs"
+        where = "" if len(configs) == every else f" in {some}"
         out.append(f"{library}: {parameter} is {kind}{where}{f' ({reason})' if reason else ''}.")
     return out
-
-
-def _configs(names: set[str]) -> str:
-    return f" in {', '.join(sorted(names))}" if len(names) <= 3 else f" in {len(names)} configs"
 
 
 def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:

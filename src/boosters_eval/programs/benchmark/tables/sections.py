@@ -12,7 +12,7 @@ from boosters_eval.reports.numbers import number
 from boosters_eval.runners.result import BenchmarkResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from boosters_eval.datasets.config import DataAudit
     from boosters_eval.programs.benchmark.records import BenchmarkError
@@ -50,7 +50,12 @@ def show_data(results: ResultsDocument) -> Section | None:
     told = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     table = PlainTable(name="Data sets", headings=tuple(told), rows=tuple(zip(*told.values(), strict=True)))
     blocks: list[Block] = [table]
-    blocks += [Listing(items=tuple(map(_item, _findings(audits))))] if any(a.findings for a in audits.values()) else []
+    findings = tuple(
+        ListItem(f"{clean(name)}: ", finding.kind, clean(f": {finding.text}{_advice(finding.option)}."))
+        for name, audit in audits.items()
+        for finding in audit.findings
+    )
+    blocks += [Listing(findings)] if findings else []
     blocks += [_columns(audit) for audit in audits.values()]
     return Section(
         anchor="data",
@@ -72,27 +77,11 @@ def note_severe(results: ResultCollection) -> list[str]:
 
 def tell_suspicions(results: ResultCollection) -> dict[str, str]:
     """For each data set whose scores cannot be trusted, why, in a few words for an answer."""
-    return {
-        name: "the data are suspect: " + join_words(clean(_short(finding.text)) for finding in audit.severe)
-        for name, audit in select_audits(results).items()
-        if audit.severe
+    found = {name: audit.severe for name, audit in select_audits(results).items() if audit.severe}
+    return {  # without how it is known, which follows the last colon
+        name: "the data are suspect: " + join_words(clean(one.text.rpartition(": ")[0] or one.text) for one in severe)
+        for name, severe in found.items()
     }
-
-
-def _short(text: str) -> str:
-    """What was found, without how it is known, which follows the last colon."""
-    return text.rpartition(": ")[0] or text
-
-
-def _findings(audits: dict[str, DataAudit]) -> Iterator[tuple[str, str, str, str]]:
-    for name, audit in audits.items():
-        for finding in audit.findings:
-            yield name, finding.kind, finding.text, finding.option
-
-
-def _item(found: tuple[str, str, str, str]) -> ListItem:
-    name, kind, text, option = map(clean, found)
-    return ListItem(text=f"{name}: ", mark=kind, rest=f": {text}{_advice(option)}.")
 
 
 def _advice(option: str) -> str:
@@ -206,7 +195,9 @@ def _fold(title: str, outcomes: list[_Cell]) -> Details:
     results = [outcome for outcome in outcomes if isinstance(outcome, BenchmarkResult)]
     rows = [_row(outcome) for outcome in outcomes]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    order = sorted(names, key=_place(names).__getitem__)
+    last = ("Warnings", "Failure")
+    scores = [name for name in names if name not in (*_OWN, *_FIELDS, *last)]
+    order = [name for name in (*_OWN, *scores, *_FIELDS, *last) if name in names]
     finished = [row for row in rows if "Failure" not in row]
     common = {
         name: finished[0][name]
@@ -216,19 +207,14 @@ def _fold(title: str, outcomes: list[_Cell]) -> Details:
     }
     kept = {name: [row.get(name) for row in rows] for name in order if name not in common}
     table = PlainTable(name=f"Cells of {title}", headings=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)))
-    said = ", ".join(f"{name} {_text(value)}" for name, value in common.items())
+    texts = {name: number(value) if isinstance(value, float) else str(value) for name, value in common.items()}
+    said = ", ".join(f"{name} {text}" for name, text in texts.items())
     that = "" if len(finished) == len(rows) else " that finished"
     blocks: list[Block] = [Paragraph(text=f"In all cells{that}: {said}.")] if said else []
     blocks.append(table)
     if given := _parameters(results):
         blocks.append(Code(text=given))
     return Details(title=clean(title), aside=_aside(outcomes, results), blocks=tuple(blocks))
-
-
-def _place(names: Sequence[str]) -> dict[str, int]:
-    """Identity first, then scores, then the declared fields, and last what went wrong."""
-    declared = [*_OWN, *(name for name in names if name not in (*_OWN, *_FIELDS, "Warnings", "Failure")), *_FIELDS]
-    return {name: index for index, name in enumerate([*declared, "Warnings", "Failure"])}
 
 
 def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
@@ -242,12 +228,12 @@ def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
         row["Failure"] = clean(f"{outcome.error_type} in {outcome.phase}: {outcome.error_message}")
         return row
     row |= {clean(name): _known(value) for name, value in outcome.metrics.items()}
-    for heading, field in _FIELDS.items():
-        value = getattr(outcome, field)
-        if value is not None and not (field == "failed_before" and value == 0):
-            row[heading] = (
-                str(value) if field == "model_seed" else _known(value)
-            )  # a name, whose digits are not grouped
+    measured = {heading: getattr(outcome, field) for heading, field in _FIELDS.items()}
+    measured["Model seed"] = (
+        None if outcome.model_seed is None else str(outcome.model_seed)
+    )  # a name, whose digits are not grouped
+    measured["Failed before"] = outcome.failed_before or None
+    row |= {heading: _known(value) for heading, value in measured.items() if value is not None}
     if outcome.warnings:
         row["Warnings"] = clean("; ".join(outcome.warnings))
     return row
@@ -258,10 +244,6 @@ def _known(value: str | float) -> str | int | float:
     if not isinstance(value, str):
         return value if math.isfinite(value) else "not finite"
     return clean(value[:_DIGITS] if len(value) >= 2 * _DIGITS else value)
-
-
-def _text(value: str | float | None) -> str:
-    return number(value) if isinstance(value, float) else str(value)
 
 
 def _parameters(results: Sequence[BenchmarkResult]) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.tables.contenders import group_by_name
+from boosters_eval.reports.html.comparisons import by_point
 from boosters_eval.reports.numbers import number, percent
 from boosters_eval.reports.tables import PairVerdict, RankingPair, RankingTable
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boosters_eval.programs.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.tables import Column, ReportTable, Row
+    from boosters_eval.reports.tables import Column, ReportTable
     from boosters_eval.stats.ranks import Ranking
     from boosters_eval.stats.significance import Comparison as Pair
     from boosters_eval.stats.significance import TestName
@@ -119,6 +120,13 @@ def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
     return f"{column.label}: inconclusive between {a} and {b}.{shown}{note}"
 
 
+def find_scale(pair: PairVerdict) -> float | None:
+    """The size of the value that the percentages of a pair refer to."""
+    if pair.ratio is not None:
+        return 1.0
+    return abs(100 * pair.difference / pair.percent) if pair.difference and pair.percent else None
+
+
 _OVER = "data sets"
 
 
@@ -135,15 +143,14 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
     from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.ranks import rank_splits  # noqa: PLC0415 (loads scipy)
 
-    scores: dict[str, dict[str, dict[Hashable, float]]] = {}
+    scores: dict[str, dict[str, dict[Any, float]]] = {}
     better: dict[str, bool] = {}
     for table in tables:
         position, dataset = _measure(table), table.keys["dataset"]
         if position is None or dataset in scores:
             return None
-        scores[dataset] = {
-            row.label: _splits(row, position) for row in table.rows if row.cells[position].mean is not None
-        }
+        rows = [row for row in table.rows if row.cells[position].mean is not None]
+        scores[dataset] = {row.label: by_point(row, position) for row in rows}
         better[dataset] = bool(table.columns[position].higher_is_better)
     if len(scores) < 2:
         return None
@@ -180,11 +187,6 @@ def _notes(found: Ranking) -> Iterator[str]:
     if found.partial:
         shown = ", ".join(f"{dataset} ({splits})" for dataset, splits in found.partial.items())
         yield f"Ranked only by the splits that every library has: {shown}."
-
-
-def _splits(row: Row, position: int) -> dict[Hashable, float]:
-    pairs = zip(row.points, row.cells[position].values, strict=True)
-    return {point: value for point, value in pairs if value is not None}
 
 
 def _measure(table: ReportTable) -> int | None:
