@@ -11,7 +11,7 @@ import tiny
 from boosters_eval import ConfigError, RunError, TrainingConfig
 from boosters_eval.metrics import get
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.generate import check_request
+from boosters_eval.programs.benchmark.tables.document import check_request
 
 RUN = factories.collection(factories.grid(lambda *_: 0.5))
 AUTO = {"datasets": "iris", "libraries": "sklearn", "seeds": "auto"}

@@ -153,7 +153,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite as BenchmarkSuite
     from boosters_eval.programs.benchmark.suites import create_ablation_suite as create_ablation_suite
     from boosters_eval.programs.benchmark.suites import register_suite as register_suite
-    from boosters_eval.programs.benchmark.tables.generate import generate_report as generate_report
+    from boosters_eval.programs.benchmark.tables.document import generate_report as generate_report
     from boosters_eval.programs.bisect.answer import Bisection as Bisection
     from boosters_eval.programs.bisect.answer import BisectionStep as BisectionStep
     from boosters_eval.programs.gate.model import GateDecision as GateDecision

@@ -45,7 +45,7 @@ _NAMES = {
         " COMPARISON_LEAFWISE FULL_SUITE GATE_SUITE MINIMAL_SUITE QUICK_SUITE SUITES create_ablation_suite"
         " register_suite"
     ),
-    "boosters_eval.programs.benchmark.tables.generate": "generate_report",
+    "boosters_eval.programs.benchmark.tables.document": "generate_report",
     "boosters_eval.programs.bisect.answer": "Bisection BisectionStep",
     "boosters_eval.programs.gate.model": "GateDecision GateError",
     "boosters_eval.programs.importances.records": "Explanation",

@@ -80,7 +80,7 @@ def write(request: ReportRequest) -> WrittenReport:
     """Write a report on a suite, an earlier run or a results file."""
     formats, file = _place(request)
     results, report = _explain(request) or _evaluate(request, file)
-    from boosters_eval.programs.benchmark.tables.generate import render_files  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.tables.document import render_files  # noqa: PLC0415
 
     files = render_files(report, request.output, formats)
     if file is not None:

@@ -18,9 +18,13 @@ from boosters_eval.programs.benchmark import tables
 from boosters_eval.programs.benchmark.records import RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
-from boosters_eval.programs.benchmark.tables.generate import generate_report, report_schema
-from boosters_eval.programs.benchmark.tables.generate import render_files as files_of
+from boosters_eval.programs.benchmark.tables.document import (
+    BenchmarkDocument,
+    build_document,
+    generate_report,
+    report_schema,
+)
+from boosters_eval.programs.benchmark.tables.document import render_files as files_of
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import SplitFacts
 

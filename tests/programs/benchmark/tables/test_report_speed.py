@@ -14,7 +14,7 @@ from rich.console import Console
 from boosters_eval.reports.terminal import print_document
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.programs.benchmark.tables.generate import render_files
+from boosters_eval.programs.benchmark.tables.document import render_files
 from boosters_eval.programs.benchmark.results import ResultCollection
 collection = ResultCollection.load_partial(sys.argv[1])
 start = time.process_time()

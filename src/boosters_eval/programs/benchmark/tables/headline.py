@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, count_of, group_digits, join_words
-from boosters_eval.programs.benchmark.comparisons import is_better
+from boosters_eval.programs.benchmark.tables.contenders import find_losers, group_results
 from boosters_eval.programs.benchmark.tables.sections import tell_suspicions
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.document import PlainTable
-from boosters_eval.reports.html.charts import by_point, contrast, leader
+from boosters_eval.reports.html.charts import contrast, leader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,17 +56,32 @@ def write_headline(
         return ("No cell finished, so there is no answer.",)
     if len(tables) == 1:
         return (tables[0].answer,)  # which says what is missing, too
+    lost = _find_lost(tables, results)
+    where = join_words(lost) if len(lost) <= _NAMED else count_of(len(lost), "benchmark")
     found = (
-        _verdict(tables),
+        _verdict(tables, lost),
         *(_ranked(ranking, alpha) for ranking in rankings),
-        _trivial(tables),
+        f"On {where} no library is better than a trivial prediction." if lost else "",
         *_suspicions(results),
         *_gaps(results),
     )
     return tuple(clean(sentence) for sentence in found if sentence)
 
 
-def _verdict(tables: Sequence[ReportTable]) -> str:
+def _find_lost(tables: Sequence[ReportTable], results: ResultCollection) -> list[str]:
+    """The benchmarks in which every library with a value is no better than a prediction that takes no skill."""
+    groups = {clean(name): list(rows.values()) for name, rows in group_results(results).items()}
+    lost = []
+    for table in tables:
+        column = find_deciding(table.columns)
+        found = {name for name, standing in find_standings(table).items() if standing != ABSENT}
+        losers = find_losers(groups[table.name], [column]) if column is not None else {}
+        if column is not None and found and found <= losers.get(column.name, {}).keys():
+            lost.append(table.name)
+    return lost
+
+
+def _verdict(tables: Sequence[ReportTable], lost: Sequence[str]) -> str:
     judged = {table.name: found for table in tables if len(found := find_standings(table)) > 1}
     unjudged = len(tables) - len(judged)
     if not judged:
@@ -79,8 +92,7 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     of = f" of {len(judged)}" if len(judged) > 1 else ""
     if not wins:
         where = "any benchmark" if len(judged) > 1 else next(iter(judged))
-        lost = {table.name for table in tables if _no_better_than_trivial(table)}  # of which another sentence speaks
-        left = [table for table in tables if table.name in judged and table.name not in lost]
+        left = [table for table in tables if table.name in judged and table.name not in lost]  # another sentence tells
         return f"No library is clearly best on {where}{_apart(left, judged)}.{rest}"
     (first, n), *others = wins.most_common()
     parts = [f"{first} is best on {n}{of} benchmark{'' if max(len(judged), n) == 1 else 's'}"]
@@ -118,37 +130,6 @@ def _ranked(ranking: RankingTable, alpha: float) -> str:
     if len(level) == len(others):
         return f"By average rank {over} no library is separated from the best."
     return f"{first} has the best average rank {over}, {best:.2f}, but is not separated from {join_words(level)}."
-
-
-def _trivial(tables: Iterable[ReportTable]) -> str:
-    """In how many benchmarks the best library is no better than a prediction that takes no skill."""
-    lost = [table.name for table in tables if _no_better_than_trivial(table)]
-    if not lost:
-        return ""
-    where = join_words(lost) if len(lost) <= _NAMED else count_of(len(lost), "benchmark")
-    return f"On {where} no library is better than a trivial prediction."
-
-
-def _no_better_than_trivial(table: ReportTable) -> bool:
-    """Whether this holds for every row that has a value."""
-    found = {name for name, standing in find_standings(table).items() if standing != ABSENT}
-    return bool(found) and found <= _unbeaten(table)
-
-
-def _unbeaten(table: ReportTable) -> set[str]:
-    """The rows that are not better than a trivial rule on the splits of both, as the answer of the table has it."""
-    position = _deciding(table)
-    if position is None:
-        return set()
-    column, found = table.columns[position], set()
-    for row, rule in itertools.product(table.rows, table.trivial):
-        ours, theirs = by_point(row, position), by_point(rule, position)
-        if not (shared := ours.keys() & theirs.keys()):
-            continue
-        mean, least = (math.fsum(values[point] for point in shared) / len(shared) for values in (ours, theirs))
-        if not is_better(mean, least, column.name, higher_is_better=bool(column.higher_is_better)):
-            found.add(row.label)
-    return found
 
 
 def _suspicions(results: ResultCollection) -> list[str]:
