@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from boosters_eval import Check
@@ -29,7 +29,6 @@ _OPTIONS = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options, in a group of their own."""
     group = parser.getgroup("boosters-eval", "evaluation of gradient-boosting libraries")
     group.addoption("--boosters-eval-suite", metavar="NAME", help="run this suite, one item per (config, library) pair")
     group.addoption("--boosters-eval-baseline", metavar="FILE", help="check against this baseline")
@@ -72,16 +71,21 @@ def _wanted(config: pytest.Config) -> bool:
 
 def _suite(session: pytest.Session) -> _Suite:
     from boosters_eval.core.errors import BoostersEvalError, BuildError  # noqa: PLC0415 (see above)
-    from boosters_eval.core.text import clean_message  # noqa: PLC0415
 
     try:
         evaluation = _Evaluation(session.config)
     except BoostersEvalError as error:
         lines = error.lines if isinstance(error, BuildError) else [str(error)]
-        raise pytest.UsageError("\n".join(map(clean_message, lines))) from None
+        raise pytest.UsageError("\n".join(map(_clean, lines))) from None
     suite = _Suite.from_parent(session, name=evaluation.name, nodeid=evaluation.name)
     suite.evaluation = evaluation
     return suite
+
+
+def _clean(text: str) -> str:
+    from boosters_eval.core.text import clean_message  # noqa: PLC0415 (only when it is used)
+
+    return clean_message(text)
 
 
 class _Evaluation:
@@ -90,13 +94,12 @@ class _Evaluation:
     def __init__(self, config: pytest.Config) -> None:
         from boosters_eval.api import prepare_check  # noqa: PLC0415 (only when it is used)
         from boosters_eval.core.terms import speaking_of  # noqa: PLC0415
-        from boosters_eval.core.text import clean_message  # noqa: PLC0415
 
         with speaking_of(_OPTIONS):
             self._prepared = prepare_check(**{name: config.getoption(option) for name, option in _OPTIONS.items()})
         self._check: Check | None = None
         self.pairs = self._prepared.pairs
-        self.name = clean_message(f"boosters-eval {self._prepared.run.plan.name}")
+        self.name = _clean(f"boosters-eval {self._prepared.run.plan.name}")
 
     def outcome(self, config: str, library: str) -> tuple[str, str]:
         """What became of a pair (failed, skipped, passed) and a sentence on why. The first call runs the suite."""
@@ -109,19 +112,11 @@ class _Evaluation:
 
 
 class _Suite(pytest.Collector):
-    """The parent of all pairs."""
-
     evaluation: _Evaluation
 
-    def collect(self) -> Iterable[_Pair]:
-        """One item per pair."""
-        return list(self._pairs())
-
-    def _pairs(self) -> Iterator[_Pair]:
-        from boosters_eval.core.text import clean_message  # noqa: PLC0415 (only when it is used)
-
+    def collect(self) -> Iterator[_Pair]:
         for config, library in self.evaluation.pairs:
-            item = _Pair.from_parent(self, name=clean_message(f"{config}[{library}]"))
+            item = _Pair.from_parent(self, name=_clean(f"{config}[{library}]"))
             item.pair, item.evaluation = (config, library), self.evaluation
             item.add_marker(MARKER)
             yield item
@@ -132,17 +127,12 @@ class FailedPairError(Exception):
 
 
 class _Pair(pytest.Item):
-    """One (config, library) pair."""
-
     pair: tuple[str, str]
     evaluation: _Evaluation
 
     def runtest(self) -> None:
-        """Pass, skip or fail according to the finding for this pair."""
-        from boosters_eval.core.text import clean_message  # noqa: PLC0415 (only when it is used)
-
         outcome, text = self.evaluation.outcome(*self.pair)
-        text = clean_message(text)
+        text = _clean(text)
         if outcome == "passed":
             self.add_report_section("call", "boosters-eval", text)
         if outcome == "failed":
@@ -153,12 +143,10 @@ class _Pair(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """A finding is one sentence; only an internal error has a traceback."""
         from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is used)
-        from boosters_eval.core.text import clean_message  # noqa: PLC0415
 
         if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
-            return clean_message(str(excinfo.value))
+            return _clean(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The heading of a failure."""
         return self.path, None, self.name

@@ -131,7 +131,6 @@ def _show_version(_: click.Context) -> None:
 
 
 def _make_completion(context: click.Context) -> tuple[str, str]:
-    """The user's shell, and the script that completes command lines in it."""
     from click.shell_completion import get_completion_class
 
     shell = Path(os.environ.get("SHELL", "")).name
@@ -154,7 +153,6 @@ def _install_completion(context: click.Context) -> None:
 
 
 def answer(kind: type[Request], given: dict[str, Any]) -> int:
-    """Make the request, run its program, and show what it found."""
     from boosters_eval import api
 
     if "command_line" in kind.parameters:

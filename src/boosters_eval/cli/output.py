@@ -112,7 +112,6 @@ class Terminal(Screen):
         self.has_data, self.has_markdown = False, not self.is_terminal
 
     def emit(self, text: str, form: str, output: Path | None) -> None:
-        """Write the result, in a format, to its file or to standard output."""
         self.has_data = output is None and form != "markdown"
         self.has_markdown = output is None and form == "markdown"
         if output is None:

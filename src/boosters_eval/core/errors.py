@@ -30,7 +30,6 @@ class BoostersEvalError(Exception):
 
     @property
     def lines(self) -> list[str]:
-        """The message as lines for a terminal."""
         return list(self._lines) or [str(self)]
 
 

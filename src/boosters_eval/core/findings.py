@@ -87,7 +87,6 @@ class Removal(Findings):
         return ExitCode.EXECUTION_ERROR if self.faults else ExitCode.SUCCESS
 
     def remove_things(self) -> Self:
-        """Remove them; what cannot be removed stays, with the reason."""
         removed, faults = [], []
         for thing in self.things:
             try:
@@ -98,14 +97,12 @@ class Removal(Findings):
         return replace(self, removed=tuple(removed), faults=tuple(faults))
 
     def show(self, screen: Screen) -> None:
-        """A line for each."""
         for thing in self.things:
             screen.say(thing.line)
         if not self.things:
             screen.note("Note: there is nothing to remove.")
 
     def conclude(self, screen: Screen) -> None:
-        """What was removed."""
         for fault in self.faults:
             screen.note(f"Error: {fault}")
         if self.removed or self.faults:

@@ -106,7 +106,6 @@ def list_cpus(root: Path = _ROOT) -> list[int]:
 
 
 def count_cores(root: Path = _ROOT) -> int:
-    """How many physical cores this process may use."""
     cpus = list_cpus(root)
     cores = len({_core(cpu, root) for cpu in cpus})
     if (root / "sys/devices/system/cpu").is_dir():
@@ -300,7 +299,6 @@ def _programs() -> dict[psutil.Process, float]:
 
 
 def _busiest(before: dict[psutil.Process, float], wall: float) -> str:
-    """The programs that used most since then, by name and process id."""
     after = _programs() if before else {}
     used = {process: spent - before.get(process, spent) for process, spent in after.items()}
     told = []

@@ -212,7 +212,6 @@ class Parameter:
 
     @property
     def said(self) -> str:
-        """How the command line names it."""
         return self.kind.metavar if self.argument else self.option
 
     def check(self, value: Any) -> Any:

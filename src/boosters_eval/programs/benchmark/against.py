@@ -147,8 +147,6 @@ def check_competitor(against: str, known: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Benchmark:
-    """One table, and by what it is judged."""
-
     name: str
     against: str
     rows: Sequence[Contender]
@@ -257,7 +255,6 @@ def _corrected(found: Sequence[RivalFinding], alpha: float) -> list[RivalFinding
 
 
 def _problems(collection: ResultCollection) -> Iterator[str]:
-    """What keeps the whole run from being an answer."""
     metadata = collection.metadata
     if metadata.n_missing:
         yield f"{metadata.n_missing} of {metadata.n_cells} cells have no outcome"

@@ -181,7 +181,6 @@ def _is_made_for(config: BenchmarkConfig, runner: type[Runner]) -> bool:
 
 
 def _find_usable(runners: Mapping[str, type[Runner]], *, required: bool) -> tuple[list[str], dict[str, str]]:
-    """The libraries that can be used, and for each of the others the reason why not."""
     found = {name: runner.missing() for name, runner in runners.items()}
     reasons = {name: reason for name, reason in found.items() if reason}
     usable = [name for name in found if name not in reasons]
@@ -192,7 +191,6 @@ def _find_usable(runners: Mapping[str, type[Runner]], *, required: bool) -> tupl
 
 
 def _list_absent(libraries: Iterable[tuple[str, Sequence[str]]], reasons: Mapping[str, str]) -> tuple[Exclusion, ...]:
-    """Each library that a benchmark is missing, by the benchmark's name."""
     return tuple(
         Exclusion(spec=config, target=name, reason=reasons[name])
         for config, names in libraries

@@ -47,7 +47,6 @@ def run_suite(request: SuiteRequest) -> Findings:
 
 
 def prepare_comparison(request: CompareRequest) -> PreparedRun:
-    """The plan of a comparison: data, libraries and threads are resolved, but nothing has run."""
     check_names(request)
     training, variants = read_training(request), request.variants
     texts = isinstance(variants, (tuple, list))
@@ -101,7 +100,6 @@ def read_data_settings(request: DataParameters) -> DataSettings | None:
 
 
 def announce(prepared: PreparedRun) -> None:
-    """Tell what a user should know before anything runs."""
     for sentence in prepared.notes:
         tell(f"Note: {sentence}")
     for line in _audit_lines(prepared.audits, verbose=prepared.settings.verbose):
@@ -198,7 +196,6 @@ class ComparisonFindings(Findings):
         print_document(document, screen.console(), every_note=screen.verbose, how=f"-v{again}")
 
     def render(self, form: str) -> str:
-        """The results as data, or as a report that begins with the verdict."""
         from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 

@@ -77,7 +77,6 @@ def _step(kind: Resolution, n_valid: int | None) -> float | None:
 
 
 def split_fields(split: SplitFacts | None) -> dict[str, Any]:
-    """What an observation says of a split that is not random."""
     return {} if split is None else split.model_dump(include={"kind", "n_train_groups", "n_valid_groups"})
 
 
@@ -90,7 +89,6 @@ def compare_rows(
     alpha: float,
     rope: float | None = None,
 ) -> ComparisonTable:
-    """Compare each pair of rows of one table, given as {name: results}."""
     from boosters_eval.stats.significance import DEFAULT_ROPE  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
 

@@ -112,7 +112,6 @@ class Protocol(Model):
 
 
 def override_natives(translation: Translation, protocol: Protocol | None) -> Translation:
-    """The translation with the protocol's native parameters in it, each with a mark."""
     if protocol is None or not protocol.native:
         return translation
     marks = list(translation.marks)
@@ -241,7 +240,6 @@ def split_by_protocol(table: Table, task: Task, protocol: Protocol, seed: int, *
 
 
 def _take_tested(table: Table, task: Task, protocol: Protocol, seed: int) -> tuple[Any, Any]:
-    """All other rows in a random order, and the rows to be scored on."""
     from boosters_eval.datasets.generated import Stream  # noqa: PLC0415 (loads numpy)
 
     if protocol.test == "official":
@@ -260,7 +258,6 @@ def _take_tested(table: Table, task: Task, protocol: Protocol, seed: int) -> tup
 
 
 def prepare_rows(table: Table, split: ProtocolSplit, protocol: Protocol, seed: int) -> Prepared:
-    """Fit every step on the training rows, and apply it to the others."""
     train, stop, test = (_take_rows(table, rows) for rows in (split.train, split.stop, split.test))
     steps = [STEPS[name]() for name in protocol.preprocessing]
     for step in steps:

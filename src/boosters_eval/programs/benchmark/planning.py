@@ -304,7 +304,6 @@ def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[Repeat]) -> Non
 
 
 def check_growth(specs: Iterable[FitSpec], stored: dict[str, Stored]) -> None:
-    """Refuse to add seeds that could never decide anything."""
     from boosters_eval.stats.observations import LEAST_GROUPS  # noqa: PLC0415 (loads scipy)
 
     for spec in specs:

@@ -143,7 +143,6 @@ def _identify(item: BenchmarkResult | BenchmarkError | Absence) -> dict[str, Any
 
 
 def _machine(outcome: BenchmarkResult | BenchmarkError) -> dict[str, str]:
-    """Where a cell ran, in runs that name it."""
     return {} if outcome.machine is None else {"machine": outcome.machine}
 
 

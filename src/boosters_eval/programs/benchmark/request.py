@@ -178,7 +178,6 @@ class TrainingParameters(Declared):
     )
 
     def check(self) -> None:
-        """Refuse a parameter that is given twice."""
         super().check()
         said = {part.partition("=")[0].strip() for words in self.param for part in words.split(",")}
         for name, also in (("growth", {"growth", "growth_strategy"}), ("device", {"device"})):

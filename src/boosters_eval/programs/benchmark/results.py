@@ -206,7 +206,6 @@ class ResultCollection:
         return metric if metric in self.metric_names() else canonical(metric)
 
     def document(self) -> ResultsDocument:
-        """The file form of the collection."""
         return ResultsDocument(**{name: getattr(self, name) for name in (*_OUTCOMES, *_OF_RUN)})
 
     def to_json(self, path: str | Path | None = None, *, include_metadata: bool = True) -> str:

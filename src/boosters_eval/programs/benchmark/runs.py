@@ -47,7 +47,6 @@ _NAMED = {"spec", "target"}  # by other fields in the error of a benchmark
 
 
 def execute_prepared(prepared: PreparedRun) -> ResultCollection:
-    """Carry out a prepared run, in as many looks as its verdicts need."""
     check_devices(prepared.plan)
     timed_here = prepared.settings.timing_mode and not is_elsewhere(prepared.settings)
     found = machine.find_disturbances() if timed_here else ()
@@ -233,7 +232,6 @@ class BenchmarkKind(RunKind):
 
     @cached_property
     def findings(self) -> Any:
-        """The results, as `load_run` gives them."""
         return collect(self.run)
 
     def parameters(self, cells: Competing) -> dict[str, Any]:
@@ -258,7 +256,6 @@ class BenchmarkKind(RunKind):
         return parameters
 
     def facts(self, cells: Competing) -> dict[str, Any]:
-        """The data, and why it may give other numbers another time."""
         first = next(iter(cells.results), None)
         return {
             "data_digest": getattr(cells.spec, "data_digest", None),

@@ -306,7 +306,6 @@ _ENOUGH = 0.5  # of the cells must be known, or no time is estimated
 
 
 def count_cells(suite: BenchmarkSuite) -> int:
-    """How many cells the suite has if every library supports all of it."""
     return sum(len(config.libraries) * _repeats(suite, config) for config in suite.configs)
 
 

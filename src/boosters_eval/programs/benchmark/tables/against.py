@@ -24,7 +24,6 @@ _HEADINGS = ("Benchmark", "Competitor", "Quantity", "Change", "Interval", "p", "
 
 
 def tell_verdict(check: AgainstCheck) -> str:
-    """The answer in one sentence."""
     if check.regressions:
         names = dict.fromkeys(finding.rival for finding in check.regressions)
         verb = "is" if len(names) == 1 else "are"
@@ -77,7 +76,6 @@ def tell_finding(check: AgainstCheck, finding: RivalFinding) -> str:
 
 
 def render_verdict(check: AgainstCheck) -> str:
-    """The verdict as Markdown, with a table of all comparisons."""
     table = PlainTable("Comparisons", _HEADINGS, tuple(map(_row, check.findings)), keys=3)
     section = Section("comparisons", "", (table,) if table.rows else ())
     return render_markdown(Document("", tuple(list_findings(check)), sections=(section,)))
@@ -114,7 +112,6 @@ class ComparedRival(Model):
 
     @classmethod
     def of(cls, finding: RivalFinding) -> Self:
-        """A finding as plain data."""
         pair = finding.comparison
         low, high = finding.interval or (None, None)
         return cls(
@@ -153,7 +150,6 @@ class AgainstDocument(Model):
 
     @classmethod
     def of(cls, check: AgainstCheck, run_id: str | None) -> Self:
-        """The check on the run of that id."""
         return cls(
             against=check.against,
             run_id=run_id,
@@ -168,7 +164,6 @@ class AgainstDocument(Model):
         )
 
     def to_json(self) -> str:
-        """The content of the file."""
         return escape_json(self.model_dump_json(indent=1)) + "\n"
 
 

@@ -41,7 +41,6 @@ class MoreSplits:
         return given("cv", f"{self.folds}x{seeds}") if self.folds else given("seeds", seeds)
 
     def after(self, n: int) -> int | None:
-        """The number of seeds to try after `n` splits."""
         return next((seeds for seeds in _LADDER if max(self.folds, 1) * seeds >= _STEP * n), None)
 
 
@@ -95,7 +94,6 @@ def _lead(
 
 
 def _unjudged(table: ReportTable) -> str:
-    """Why no column could decide."""
     unknown = [column.label for column in table.columns if column.higher_is_better is None]
     if unknown:
         return f"whether a higher or a lower {unknown[0]} is better is not known here"
@@ -234,7 +232,6 @@ class _Contest:
 
     @staticmethod
     def _reason(pairs: Sequence[PairVerdict]) -> str:
-        """Why there is no test, if it is the same for all pairs."""
         notes = {pair.note for pair in pairs}
         note = notes.pop() if len(notes) == 1 else ""
         return f" ({lower_initial(note.rstrip('.')).replace('. ', '; ')})" if note else ""
@@ -275,7 +272,6 @@ class _Contest:
         return max(found)
 
     def _nearest(self) -> tuple[str, PairVerdict]:
-        """The row that the leader is least ahead of."""
         return min(
             self.pairs.items(), key=lambda item: math.inf if item[1].difference is None else abs(item[1].difference)
         )
@@ -299,7 +295,6 @@ class _Contest:
         return next((row.cells[position].mean or 0.0 for row in self.table.rows if row.label == name), 0.0)
 
     def _apart(self, other: str, pair: PairVerdict) -> str:
-        """How much lower or higher the leader is."""
         size, word = self._size(other, pair), "higher" if self.column.higher_is_better else "lower"
         return f"{_share(size)} {word}" if size is not None else f"{number(abs(pair.difference or 0.0), 2)} {word}"
 

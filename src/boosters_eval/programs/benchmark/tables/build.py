@@ -64,8 +64,6 @@ _ONCE = "paid once per process, whatever is trained"
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The options of `build_tables`."""
-
     metrics: Sequence[str] | None
     times: bool
     test: TestName
@@ -210,7 +208,6 @@ def _columns(results: list[BenchmarkResult], options: TableOptions, places: Plac
 
 
 def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str, places: Places) -> str:
-    """Why a measure is shown but not judged, if so."""
     if measure.name == "first_use_mb":
         return _ONCE
     if not all(result.timing_mode for result in results):
@@ -235,7 +232,6 @@ def _metric_column(name: str, *, primary: bool) -> Column:
 
 
 def _cell(contender: Contender, column: Column, options: TableOptions) -> TableCell:
-    """A row's mean, with the interval according to the table's test."""
     from boosters_eval.stats.tables import mean_interval  # noqa: PLC0415 (loads scipy)
 
     values = contender.values(column)

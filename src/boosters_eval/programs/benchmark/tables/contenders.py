@@ -35,7 +35,6 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """The label of the row."""
         return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
 
     def aligned(self, column: Column) -> list[float | None]:
@@ -52,7 +51,6 @@ class Contender:
         return self.apart if column.name in OF_MACHINE else frozenset()
 
     def values(self, column: Column) -> list[float]:
-        """The measured values, without gaps."""
         return [value for value in self.aligned(column) if value is not None]
 
 
@@ -67,7 +65,6 @@ class Places:
 
     @classmethod
     def of(cls, contenders: Iterable[Contender]) -> Self:
-        """Those of the rows of one table."""
         placed = ({result.repeat: result.machine for result in contender.results} for contender in contenders)
         rows = [row for row in placed if row]
         repeats = frozenset(repeat for row in rows for repeat in row)

@@ -123,7 +123,6 @@ class BenchmarkData(Model):
 def collect_data(
     results: ResultCollection, report_type: ReportType, *, test: str, alpha: float, now: datetime | None = None
 ) -> BenchmarkData:
-    """Collect the facts from the results."""
     ours = results.results
     return BenchmarkData(
         report_type=report_type,
@@ -163,7 +162,6 @@ def _growth(results: Iterable[BenchmarkResult], training: dict[str, dict[str, An
 
 
 def list_absent(absences: Iterable[Absence]) -> tuple[AbsentPair, ...]:
-    """Where libraries have no cells."""
     return tuple(
         AbsentPair(config=clean(item.config_name), library=clean(item.library), reason=clean(item.reason))
         for item in absences
@@ -236,7 +234,6 @@ def _merged(dicts: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def list_failed(results: ResultCollection) -> tuple[FailedCell, ...]:
-    """The cells that failed, with what is known of each."""
     return tuple(
         FailedCell(
             config=clean(error.config_name),

@@ -88,11 +88,9 @@ class ReportDocument(Reported, Model):
     file_name: str = ""  # of the report, without its ending
 
     def to_model(self) -> Model:
-        """Itself."""
         return self
 
     def ending(self) -> Iterator[Section]:
-        """Where it was run, how it was configured, and how to run it again."""
         table = PlainTable("Environment", ("Property", "Value"), self.environment)
         yield Section("environment", "Environment", (table,) if table.rows else (), detail=True, preface=True)
         lines = Listing(tuple(ListItem("", name, f": {value}") for name, value in self.configuration))
@@ -159,7 +157,6 @@ class BenchmarkDocument(ReportDocument):
 
 
 def lay_out_table(table: ReportTable, series: Mapping[str, int], alpha: float = 0.05) -> Results:
-    """A table of measurements with its charts."""
     return Results(
         table,
         Charts(partial(draw_table, table, series, alpha)),
@@ -399,7 +396,6 @@ def generate_report(
 
 
 def render_files(report: ReportDocument, folder: Path, formats: Sequence[str]) -> dict[Path, str]:
-    """The files of a report, which are not written yet."""
     names = {name: folder / f"{report.file_name}.{name}" for name in formats}
     return {path: report.render(_RENDERINGS.get(name, name)) for name, path in names.items()}
 
@@ -419,7 +415,6 @@ def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
 
 
 def check_test(test: str) -> TestName:
-    """The name of a test, if it is one."""
     if test not in TESTS:
         raise UnknownNameError("test", test, TESTS)
     return cast("TestName", test)

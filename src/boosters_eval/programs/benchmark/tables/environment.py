@@ -37,7 +37,6 @@ class MachineShare(Model):
 
     @property
     def in_words(self) -> str:
-        """Processor, cores and memory."""
         machine = self.machine
         if machine is None:
             return f"an unknown machine {self.digest}"
@@ -46,7 +45,6 @@ class MachineShare(Model):
 
     @property
     def whole(self) -> str:
-        """All that the table of a report says of it."""
         machine = self.machine
         known = [] if machine is None else [machine.gpu, machine.os, machine.blas_backend]
         more = [*filter(None, known), f"fingerprint {self.digest}"]
@@ -73,7 +71,6 @@ class Environment(Model):
 
     @classmethod
     def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
-        """What the run recorded."""
         facts = results.metadata.facts
         shares = count_shares(results)
         machine = _machine(facts) if not shares else shares[0].machine if len(shares) == 1 else None
@@ -178,7 +175,6 @@ def _moment(moment: datetime | str) -> str:
 
 
 def _build(build: Build) -> str:
-    """A build in words: what it is a build of, the digest of its files, and what it does not share with the others."""
     own = f", with {build.packages}" if build.packages else ""
     return f"build of {build.library} {build.version}, digest {build.digest[:_DIGITS]}{own}"
 

@@ -119,7 +119,6 @@ def _apart(tables: Sequence[ReportTable], judged: Mapping[str, Mapping[str, str]
 
 
 def _ranked(ranking: RankingTable, alpha: float) -> str:
-    """The leader by average rank, and from whom it is separated."""
     over = f"over {ranking.n} {ranking.over} ({ranking.name})"
     if ranking.descriptive:
         return f"The average ranks {over} are descriptive only: there are too few to test."
@@ -200,7 +199,6 @@ def build_leaderboard(
 
 
 def _rank(ranking: RankingTable, name: str, alpha: float) -> str | None:
-    """The average rank, whether it is shared, and whether it is separated from the best one."""
     ranks = dict(ranking.ranks)
     if name not in ranks:
         return None

@@ -79,7 +79,6 @@ def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
 
 
 def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
-    """Notes that apply to more than one table."""
     out = note_severe(collection)
     out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
@@ -138,7 +137,6 @@ def note_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
 
 
 def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
-    """Which machines ran the cells, if these say so."""
     shares = count_shares(collection)
     if not shares:
         return []
@@ -149,7 +147,6 @@ def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
 
 
 def _unavailable(absent: Iterable[Absence]) -> list[str]:
-    """Each library that could not take part, once."""
     configs: dict[tuple[str, str], int] = Counter((item.library, item.reason) for item in absent)
     return [
         f"{library} is unavailable and has no results in {count_of(number, 'config')}: {reason}."
@@ -158,7 +155,6 @@ def _unavailable(absent: Iterable[Absence]) -> list[str]:
 
 
 def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
-    """Which rows are better than or equivalent to which others, in one sentence."""
     relations: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
         if pair.verdict == "better":
@@ -210,7 +206,6 @@ def _skewed(contenders: Iterable[Contender], pairs: Iterable[PairVerdict]) -> li
 
 
 def _period(contenders: Iterable[Contender], pairs: Sequence[PairVerdict]) -> list[str]:
-    """What a verdict on windows of time does not promise."""
     splits = (result.split for contender in contenders for result in contender.results)
     if not pairs or not any(split is not None and split.kind == "time" for split in splits):
         return []
@@ -235,7 +230,6 @@ def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
 
 
 def tell_failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
-    """How many cells of a competitor failed, and for which reason most of them."""
     kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
     commonest = kinds.most_common(1)[0][0].rstrip(".")
     more = f" and {count_of(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""

@@ -65,7 +65,6 @@ def _figures(report: Report, kind: PlotKind, metric: str | None, reference: str 
 
 
 def _position(table: ReportTable, metric: str | None) -> int | None:
-    """The column of the metric, or the one that decides, or the first."""
     if metric is None:
         decides = find_deciding(table.columns)
         return table.columns.index(decides) if decides else 0 if table.columns else None

@@ -89,7 +89,6 @@ def _advice(option: str) -> str:
 
 
 def _columns(audit: DataAudit) -> Details:
-    """The columns by what they were used as."""
     items = []
     for role, names in audit.by_role().items():
         shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
@@ -107,7 +106,6 @@ def _columns(audit: DataAudit) -> Details:
 def show_errors(
     errors: Sequence[FailedCell], unsupported: Sequence[AbsentPair], unavailable: Sequence[AbsentPair]
 ) -> Section | None:
-    """Failed cells with their tracebacks, and what was not tried because it is unsupported or unavailable."""
     blocks: list[Block] = []
     if errors:
         rows = tuple((e.config, _who(e), _repeat(e), e.phase, e.error_type, e.message) for e in errors)
@@ -122,7 +120,6 @@ def show_errors(
 
 
 def _trace(error: FailedCell) -> Details | None:
-    """Traceback, signal and the end of stderr in one text."""
     parts = [error.traceback or ""]
     parts += [f"Signal: {error.signal}"] if error.signal else []
     parts += [f"stderr:\n{error.stderr_tail}"] if error.stderr_tail else []
@@ -218,7 +215,6 @@ def _fold(title: str, outcomes: list[_Cell]) -> Details:
 
 
 def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
-    """What is known of a cell."""
     row: dict[str, str | int | float | None] = {"Seed": str(outcome.seed)}
     if outcome.fold is not None:
         row["Fold"] = outcome.fold

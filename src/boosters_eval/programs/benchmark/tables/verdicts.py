@@ -179,7 +179,6 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
 
 
 def _notes(found: Ranking) -> Iterator[str]:
-    """The limitations of a ranking."""
     if found.note:
         yield found.note
     if found.left_out:
