@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.tables.contenders import group_by_name
-from boosters_eval.reports.html.comparisons import by_point
+from boosters_eval.reports.html.charts import by_point
 from boosters_eval.reports.numbers import number, percent
 from boosters_eval.reports.tables import PairVerdict, RankingPair, RankingTable
 
