@@ -46,17 +46,22 @@ def compare(*more):
             "0.874",
             {},
             0,
-            "✓ Reproduction Successful (medium confidence): 1 of 1 primary comparison is within tolerance.",
+            "✓ Reproduction Successful: 1 of 1 primary value is within tolerance of the paper's (exit code 0).",
         ),
         ("0.800", {}, 1, "▲ Better, outside tolerance"),
         (
             "0.990",
             {},
             1,
-            "✗ Not Reproduced (low confidence): 0 of 1 primary comparison is within tolerance, 1 outside.",
+            "✗ Not Reproduced: 1 of 1 primary value is outside tolerance, by 10 % or more (exit code 1).",
         ),
-        ("0.874", {"status": "failed", "reason": "It crashed."}, 2, "? Incomplete (low confidence)"),
-        ("0.874", {"planned": 9}, 2, "1 missing"),
+        (
+            "0.874",
+            {"status": "failed", "reason": "It crashed."},
+            2,
+            "? Incomplete, so nothing is decided: 1 of 1 primary value is missing (exit code 2).",
+        ),
+        ("0.874", {"planned": 9}, 2, "1 of 1 primary value is missing (exit code 2)"),
     ],
 )
 def test_the_exit_code_says_whether_every_primary_target_is_within_tolerance(

@@ -27,7 +27,9 @@ def test_the_markdown_has_the_parts_of_the_specification_in_its_order(comparison
         "Answer",
         "Summary",
         "Table 4",
+        "About Table 4",
         "Table 5",
+        "About Table 5",
         "The Paper's Conditions",
         "Differences from the Paper's Conditions",
         "Deviations Explained",
@@ -96,7 +98,7 @@ def test_a_group_of_values_shares_an_axis_with_its_tolerance_band(comparison):
 def test_a_comparison_of_nothing_can_be_shown():
     spec = paper([paper_table()], reproduction_targets={})
     found = compare_results(spec, paper_results())
-    assert "There is no primary target to compare." in found.to_markdown()
+    assert "the specification names no primary target (exit code 2)." in found.to_markdown()
     assert "There is nothing to compare." in found.to_html()
 
 

@@ -15,7 +15,7 @@ def test_the_page_opens_offline_and_names_stay_text(visit):
     assert len(seen.requests) == 1
     assert (seen.complaints, seen.dialogs) == ([], [])
     assert seen.page.locator("header .lead").inner_text().startswith("Revisiting <b>Models</b> (arXiv:2106.11959). Run")
-    assert seen.page.locator("#summary .headline").inner_text().startswith("✗ Not Reproduced (low confidence): 2 of 4")
+    assert seen.page.locator("#summary .headline").inner_text().startswith("✗ Not Reproduced: 2 of 4 primary values")
     assert seen.page.locator("main b").count() == 0
     assert seen.page.locator("figure text.name").first.text_content() == "Default <hyperparameters> / XGBoost"
 

@@ -515,7 +515,7 @@ def test_the_command_shows_writes_and_refuses(tmp_path, monkeypatch, capsys):
     assert run(["paper", "extract", "paper.md"]) == 0
     shown = capsys.readouterr().out
     assert "Table 4" in shown
-    assert f"Not read:\n  Table 4, line {LINE}, row 'Tuned hyperparameters XGBoost'" in shown
+    assert f"Not read\n- Table 4, line {LINE}, row 'Tuned hyperparameters XGBoost'" in shown
     assert run(["paper", "extract", "--table", "4", "paper.md"]) == 0
     assert "Default hyperparameters / CatBoost" in capsys.readouterr().out
     assert run(["paper", "extract", "paper.md", "--out", "b.yaml"]) == 0
@@ -554,6 +554,6 @@ def test_what_was_extracted_is_a_document_too(tmp_path):
     path.write_text(CONVERTED)
     found = extract(ExtractPaperRequest(document=path, tables=["4"]))
     assert "# Tables: Revisiting models\n" in found.to_markdown()
-    assert "## Not read:" in found.to_markdown()
+    assert "## Not read\n" in found.to_markdown()
     assert "columns: " in found.to_html()
     assert ExtractedPaper.model_validate_json(found.to_json()) == found.paper

@@ -7,7 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 from annotated_types import Ge
 from pydantic import Field, model_validator
@@ -35,8 +35,8 @@ TargetStatus = Literal[
 ]
 
 
-class Measured(Model):
-    """The measurements of one target: a row of a table on a data set."""
+class TargetRecord(Model):
+    """What became of one target: a row of a table on a data set."""
 
     table: str
     row: str  # the row's key
@@ -44,19 +44,22 @@ class Measured(Model):
     primary: bool
     status: TargetStatus
     reason: str = ""  # why it is not ok
-    # By metric, one per finished repeat that returned it.
-    values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
-    std_over: StdOver | None = None  # what the repeats differ in
     seeds: tuple[int, ...] = ()
-    planned: int = 0  # repeats, finished or not
     versions: dict[str, str] = Field(default_factory=dict)  # of what produced the values
-    # How they came about: data set, split sizes, preprocessing, parameters.
-    conditions: dict[str, str] = Field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # of our run
 
     @property
     def name(self) -> str:
         return make_target_name(self.table, self.row, self.dataset)
+
+
+class Measured(TargetRecord):
+    # By metric, one per finished repeat that returned it.
+    values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    std_over: StdOver | None = None  # what the repeats differ in
+    planned: int = 0  # repeats, finished or not
+    # How they came about: data set, split sizes, preprocessing, parameters.
+    conditions: dict[str, str] = Field(default_factory=dict)
 
     def summary(self) -> str:
         """The mean of each metric, with its spread over the repeats."""
@@ -70,6 +73,7 @@ class Measured(Model):
 class PaperResults(ReportedFindings, Model):
     """The content of `results.json`."""
 
+    plain: ClassVar[bool] = True
     schema_version: Format = FORMAT
     kind: Literal["boosters-eval paper results"] = "boosters-eval paper results"
     paper: str
@@ -95,10 +99,8 @@ class PaperResults(ReportedFindings, Model):
         return self
 
     def show(self, screen: Screen) -> None:
-        from boosters_eval.programs.paper.document import show_plainly  # noqa: PLC0415 (it reads this)
-
         if not screen.quiet:
-            show_plainly(self.document(), screen)
+            super().show(screen)
 
     def conclude(self, screen: Screen) -> None:
         """What did not run and what it warned of is told, even if quiet."""
@@ -116,6 +118,30 @@ ComparisonStatus = Literal[
 ]
 PaperVerdict = Literal["reproduced", "reproduced with deviations", "not reproduced", "incomplete"]
 Confidence = Literal["high", "medium", "low"]
+
+
+class _Concluded(Model):
+    """A model whose last fields follow from the others. A file in which they do not is refused."""
+
+    @classmethod
+    def derive(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """The model with all that follows from what is given."""
+        return cls(**given, **cls.derive(given))
+
+    @model_validator(mode="after")
+    def _follows(self) -> Self:
+        for name, value in self.derive(self.__dict__).items():
+            if getattr(self, name) != value:
+                of = f" of the metric '{self.metric_name}'" if isinstance(self, MetricComparison) else ""
+                raise FileFormatError(
+                    f"The '{name}'{of} does not follow from {'its values' if of else 'the targets'}: "
+                    f"it must be {value!r}. Got {getattr(self, name)!r} instead."
+                )
+        return self
 
 
 class Agreement(NamedTuple):
@@ -197,7 +223,7 @@ def combine_stds(first: float | None, second: float | None) -> float | None:
     return math.hypot(first or 0.0, second or 0.0) or None
 
 
-class MetricComparison(Model):
+class MetricComparison(_Concluded):
     """One metric of a row on a data set, in the unit of the paper."""
 
     metric_name: str
@@ -231,36 +257,32 @@ class MetricComparison(Model):
     z_score: float | None
 
     @classmethod
-    def of(cls, **given: Any) -> Self:
-        """The comparison with all that follows from what is given."""
-        return cls(**given, **_derive(given))
+    def derive(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        printed = Quantity.read(given["paper_printed"])
+        if printed is None or printed.value != given["paper_value"]:
+            raise FileFormatError(
+                f"The 'paper_value' of the metric '{given['metric_name']}' must be the printed "
+                f"{given['paper_printed']}. Got {given['paper_value']!r} instead."
+            )
+        ours = given.get("our_value") if given["complete"] else None
+        spread = combine_stds(given.get("paper_std"), given.get("our_std"))
+        z = None if ours is None or spread is None else (ours - printed.value) / spread
+        return {**_judge(given, ours)._asdict(), "z_score": z if z is None or math.isfinite(z) else None}
 
     @property
     def difference(self) -> float | None:
         """Ours minus the paper's."""
         return None if self.our_value is None else _to_float(to_decimal(self.our_value) - to_decimal(self.paper_value))
 
-    @model_validator(mode="after")
-    def _follows(self) -> Self:
-        printed = Quantity.read(self.paper_printed)
-        if printed is None or printed.value != self.paper_value:
-            raise FileFormatError(
-                f"The 'paper_value' of the metric '{self.metric_name}' must be the printed {self.paper_printed}. "
-                f"Got {self.paper_value!r} instead."
-            )
-        for name, value in _derive(self.__dict__).items():
-            if getattr(self, name) != value:
-                raise FileFormatError(
-                    f"The '{name}' of the metric '{self.metric_name}' does not follow from its values: "
-                    f"it must be {value!r}. Got {getattr(self, name)!r} instead."
-                )
-        return self
+    def judges_alike(self, ours: float) -> bool:
+        """Whether another number in place of ours, such as a rounded one, would be judged as ours is."""
+        other = _judge(self.__dict__, ours)
+        return not self.complete or (other.status, other.within_tolerance) == (self.status, self.within_tolerance)
 
 
-def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
+def _judge(given: Mapping[str, Any], ours: float | None) -> Agreement:
     paper = Quantity(value=given["paper_value"], printed=given["paper_printed"])
-    ours = given.get("our_value") if given["complete"] else None
-    judged = judge(
+    return judge(
         paper,
         ours,
         given["tolerance_absolute"],
@@ -268,9 +290,6 @@ def _derive(given: Mapping[str, Any]) -> dict[str, Any]:
         higher_is_better=given.get("higher_is_better"),
         decimals=max(paper.decimals, given["paper_decimals"]),
     )
-    spread = combine_stds(given.get("paper_std"), given.get("our_std"))
-    z = None if ours is None or spread is None else (ours - paper.value) / spread
-    return {**judged._asdict(), "z_score": z if z is None or math.isfinite(z) else None}
 
 
 class ConditionDifference(Model):
@@ -282,23 +301,12 @@ class ConditionDifference(Model):
     ours: str
 
 
-class TargetComparison(Model):
-    """A row of a table on a data set."""
-
-    table: str
+class TargetComparison(TargetRecord):
     title: str = ""  # of the table
-    row: str
-    dataset: str
-    primary: bool
-    status: TargetStatus
-    reason: str = ""  # why it is not ok
     metrics: tuple[MetricComparison, ...] = ()  # none: the specification has no values to compare with
     paper_conditions: dict[str, str] = Field(default_factory=dict)
     our_conditions: dict[str, str] = Field(default_factory=dict)
-    versions: dict[str, str] = Field(default_factory=dict)
-    seeds: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()  # the paper's
-    warnings: tuple[str, ...] = ()  # of our run
 
     @property
     def place(self) -> str:
@@ -311,7 +319,7 @@ class TargetComparison(Model):
         return tuple(metric.status for metric in self.metrics) or ("missing",)
 
 
-class PaperComparison(Reported, Model):
+class PaperComparison(Reported, _Concluded):
     """The content of `comparison.yaml`."""
 
     schema_version: Format = FORMAT
@@ -338,9 +346,16 @@ class PaperComparison(Reported, Model):
     exit_code: int
 
     @classmethod
-    def of(cls, targets: tuple[TargetComparison, ...], *, only: tuple[str, ...] = (), **given: Any) -> Self:
-        """The comparison with its verdict."""
-        return cls(targets=targets, only=only, **given, **_conclude(targets, only))
+    def derive(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        targets = given["targets"]
+        found = Counter(status for target in targets for status in target.statuses)
+        counted = PrimaryCounts.of(targets, restricted=bool(given["only"]))
+        return {
+            "counts": {status: found[status] for status in get_args(ComparisonStatus)},
+            "verdict": counted.verdict,
+            "confidence": counted.confidence,
+            "exit_code": int(counted.exit_code),
+        }
 
     def document(self) -> Document:
         from boosters_eval.programs.paper.document import lay_out_comparison  # noqa: PLC0415 (it reads this)
@@ -358,16 +373,6 @@ class PaperComparison(Reported, Model):
     def primary_counts(self) -> PrimaryCounts:
         """What the verdict and the confidence are made from."""
         return PrimaryCounts.of(self.targets, restricted=bool(self.only))
-
-    @model_validator(mode="after")
-    def _follows(self) -> Self:
-        for name, value in _conclude(self.targets, self.only).items():
-            if getattr(self, name) != value:
-                raise FileFormatError(
-                    f"The '{name}' does not follow from the targets: it must be {value!r}. "
-                    f"Got {getattr(self, name)!r} instead."
-                )
-        return self
 
 
 class PrimaryCounts(NamedTuple):
@@ -426,17 +431,6 @@ class PrimaryCounts(NamedTuple):
             return ExitCode.REGRESSION
         absent = self.missing or self.unfinished or not self.comparisons
         return ExitCode.EXECUTION_ERROR if absent else ExitCode.SUCCESS
-
-
-def _conclude(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> dict[str, Any]:
-    found = Counter(status for target in targets for status in target.statuses)
-    counted = PrimaryCounts.of(targets, restricted=bool(only))
-    return {
-        "counts": {status: found[status] for status in get_args(ComparisonStatus)},
-        "verdict": counted.verdict,
-        "confidence": counted.confidence,
-        "exit_code": int(counted.exit_code),
-    }
 
 
 def read_results(source: Path | PaperResults) -> PaperResults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval import metrics
 from boosters_eval.core.text import clean, count_of
@@ -25,20 +25,16 @@ from boosters_eval.reports.document import (
     PlainTable,
     Results,
     Section,
-    show_cell,
-    walk,
 )
 from boosters_eval.reports.html.charts import draw_table
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.paper.comparison import (
         ComparisonStatus,
-        Confidence,
         MetricComparison,
         PaperComparison,
         PaperResults,
@@ -47,43 +43,22 @@ if TYPE_CHECKING:
     )
     from boosters_eval.reports.tables import CellStatus
 
-MARKS: dict[ComparisonStatus, tuple[str, str, str]] = {  # mark, name, and what it means in a summary
-    "match": ("✓", "Match", "<1% diff"),
-    "close": ("~", "Close", "<3% diff"),
-    "within_tolerance": ("○", "Within Tolerance", ""),
-    "better": ("▲", "Better", "≥3% diff, in our favor"),
-    "deviation": ("⚠", "Deviation", ""),
-    "significant_deviation": ("✗", "Significant", ""),
-    "missing": ("?", "Missing", ""),
+MARKS: dict[ComparisonStatus, tuple[str, str]] = {  # with what it means in a summary
+    "match": ("✓ Match", " (<1% diff)"),
+    "close": ("~ Close", " (<3% diff)"),
+    "within_tolerance": ("○ Within Tolerance", ""),
+    "better": ("▲ Better", " (≥3% diff, in our favor)"),
+    "deviation": ("⚠ Deviation", ""),
+    "significant_deviation": ("✗ Significant", ""),
+    "missing": ("? Missing", ""),
 }
-OVERALL: dict[PaperVerdict, tuple[str, str]] = {
-    "reproduced": ("✓", "Reproduction Successful"),
-    "reproduced with deviations": ("⚠", "Reproduced with Deviations"),
-    "not reproduced": ("✗", "Not Reproduced"),
-    "incomplete": ("?", "Incomplete"),
+OVERALL: dict[PaperVerdict, str] = {
+    "reproduced": "✓ Reproduction Successful",
+    "reproduced with deviations": "⚠ Reproduced with Deviations, so not fully reproduced",
+    "not reproduced": "✗ Not Reproduced",
+    "incomplete": "? Incomplete, so nothing is decided",
 }
-CONFIDENCE: dict[Confidence, str] = {
-    "high": "High Confidence",
-    "medium": "Medium Confidence",
-    "low": "Low Confidence",
-}
-
-
-def show_plainly(document: Document, screen: Screen) -> None:
-    """Tables as lines that a pipe can cut and a terminal fits, and the rest as it is."""
-    for section in document.shown("text"):
-        if section.title:
-            screen.say(section.title)
-        for block in walk(section.blocks):
-            match block:
-                case PlainTable():
-                    rows = [[show_cell(cell) for cell in row] for row in block.rows]
-                    screen.rows(block.headings, rows, keys=block.keys)
-                case Paragraph():
-                    screen.say(block.text)
-                case Listing():
-                    for item in block.items:
-                        screen.say(f"  {item.text}")
+_MOST_DECIMALS = 12
 
 
 def lay_out_results(results: PaperResults) -> Document:
@@ -102,199 +77,219 @@ def lay_out_comparison(comparison: PaperComparison) -> Document:
     when = f"Run {comparison.run_id}" if comparison.run_id else "Nothing was run"
     when += f" of {comparison.date}" if comparison.date else ""
     when += f" on {comparison.hardware}." if comparison.hardware else "."
+    alarming = ("deviation", "significant_deviation", "missing")
+    facts = [Fact("Confidence", comparison.confidence.capitalize(), alarm=comparison.confidence == "low")]
+    for status, count in comparison.counts.items():
+        facts.append(Fact(MARKS[status][0], str(count), alarm=status in alarming and count > 0))
     return Document(
         "Benchmark Validation Report",
-        answer=(conclude(comparison),),
-        lead=f"{name_paper(comparison)}. {when}",
-        facts=tuple(_list_facts(comparison)),
-        sections=(_summarize(comparison), *_print_tables(comparison), *_draw_tables(comparison), *_explain(comparison)),
+        answer=tuple(conclude(comparison)),
+        lead=f"{_name_paper(comparison)}. {when}",
+        facts=tuple(facts),
+        sections=(_summarize(comparison), *_lay_out_tables(comparison), *_explain(comparison)),
     )
 
 
-def conclude(comparison: PaperComparison) -> str:
-    """The verdict, its confidence, and the counts that it follows from."""
+def conclude(comparison: PaperComparison) -> Iterator[str]:
+    """The verdict with the counts and the exit code that it gives; then how sure it is; then what else is missing."""
     found = comparison.primary_counts
-    verb = "is" if 1 in (found.within, found.comparisons) else "are"
-    parts = [f"{found.within} of {count_of(found.comparisons, 'primary comparison')} {verb} within tolerance"]
     outside = found.comparisons - found.within - found.missing
-    if outside:
-        favor = outside - found.worse
-        parts.append(f"{outside} outside" + (f" ({favor} of them in our favor)" if favor else ""))
-    if found.missing:
-        parts.append(f"{found.missing} missing")
-    if not found.comparisons:
-        parts = ["There is no primary target to compare"]
-    rest = f" {count_of(found.unfinished, 'secondary comparison')} could not be made." if found.unfinished else ""
-    mark, verdict = OVERALL[comparison.verdict]
-    return f"{mark} {verdict} ({CONFIDENCE[comparison.confidence].lower()}): {', '.join(parts)}.{rest}"
+    far, favor = found.significant, outside - found.worse
+    apart = f", {_count_some(far, outside)}by 10 % or more" if far else ""
+    apart += f", {_count_some(favor, outside)}in our favor" if favor else ""
+    counts = {
+        "within tolerance of the paper's": found.within,
+        f"outside tolerance{apart}": outside,
+        "missing": found.missing,
+    }
+    parts = [f"{count} {'is' if count == 1 else 'are'} {what}" for what, count in counts.items() if count]
+    told = "; ".join(parts) or "the specification names no primary target"
+    of_all = f" of {count_of(found.comparisons, 'primary value')} " if parts else " "
+    verdict = OVERALL[comparison.verdict]
+    yield f"{verdict}: {told.replace(' ', of_all, 1)} (exit code {comparison.exit_code})."
+    yield f"{comparison.confidence.capitalize()} confidence: {_explain_confidence(comparison)}."
+    if found.unfinished:
+        why = ", which is why the exit code is 2" if not (outside or found.missing) else ""
+        yield f"{count_of(found.unfinished, 'secondary value')} could not be compared{why}."
 
 
-def name_paper(comparison: PaperComparison) -> str:
-    """The paper with its number on arXiv."""
+def _count_some(count: int, total: int) -> str:
+    return "" if count == total else f"{count} of them "
+
+
+def _explain_confidence(comparison: PaperComparison) -> str:
+    """What keeps the confidence from being higher, by the rule of the documentation."""
+    found = comparison.primary_counts
+    if comparison.confidence == "low":
+        return "the run contradicts the paper" if comparison.verdict == "not reproduced" else "the run is incomplete"
+    reasons = {
+        "a primary value is outside tolerance": found.within < found.comparisons,
+        f"only {count_of(found.comparisons, 'primary value')} compared, and 3 are needed": found.comparisons < 3,
+        f"only {count_of(found.repeats, 'repeat')} of a value, and 3 are needed": found.repeats < 3,
+        "fewer than 80 % of the values match or are close": 5 * found.matched < 4 * found.comparisons,
+        "the run was restricted to some targets": found.restricted,
+    }
+    missed = [text for text, applies in reasons.items() if applies]
+    return "; ".join(missed) or f"at least 80 % of the values match or are close, over {found.repeats} repeats or more"
+
+
+def _name_paper(comparison: PaperComparison) -> str:
     return f"{comparison.paper} (arXiv:{comparison.arxiv_id})" if comparison.arxiv_id else comparison.paper
 
 
-def name_row(target: TargetComparison) -> str:
+def _name_row(target: TargetComparison) -> str:
     """The row, and whether it decides nothing."""
     name = target.row or "all rows"
     return name if target.primary else f"{name} (secondary)"
 
 
-def label_metric(name: str) -> str:
+def _label_metric(name: str) -> str:
     known = canonicalize(name)
     return metrics.label(known) if metrics.find(known) and name == name.lower() else name
 
 
-def show_paper_value(metric: MetricComparison) -> str:
-    """The printed digits, with the deviation and the unit."""
+class ShownMetric(NamedTuple):
+    """A comparison of two numbers, in words and digits."""
+
+    paper: str  # the printed digits, with the deviation and the unit
+    ours: str
+    difference: str  # with its sign, in percent where the paper's value is not 0
+    tolerance: str  # both: within either is within tolerance
+    z: str
+    status: str  # a label never hides that the value is outside the tolerance
+
+
+def show_metric(metric: MetricComparison) -> ShownMetric:
+    unit = f" {clean(metric.unit)}" if metric.unit and metric.unit != "1" else ""
     std = "" if metric.paper_std is None else f" ± {metric.paper_std_printed or f'{metric.paper_std:g}'}"
-    return f"{metric.paper_printed}{std}{_show_unit(metric.unit)}"
+    difference = None if metric.status == "missing" else metric.difference
+    if difference is None:
+        change = MISSING
+    elif not difference:
+        change = "0 %"
+    elif metric.relative_diff is None:
+        change = f"{'+' if difference > 0 else ''}{number(difference, 3)}{unit}"
+    else:
+        change = percent(math.copysign(metric.relative_diff / 100, difference))
+    tolerances = []
+    if metric.tolerance_absolute is not None:
+        tolerances.append(f"± {metric.tolerance_absolute:g}{' points' if metric.unit == '%' else unit}")
+    if metric.tolerance_relative is not None:
+        tolerances.append(f"± {metric.tolerance_relative:g} %")
+    hides = metric.status in ("match", "close", "better") and not metric.within_tolerance
+    return ShownMetric(
+        f"{metric.paper_printed}{std}{unit}",
+        MISSING if metric.our_value is None else f"{_show_digits(metric, metric.our_value)}{unit}",
+        change,
+        " or ".join(tolerances),
+        MISSING if metric.z_score is None else number(metric.z_score, 2),
+        MARKS[metric.status][0] + (", outside tolerance" if hides else ""),
+    )
 
 
-def show_our_value(metric: MetricComparison) -> str:
-    """Our mean, at least to the digit after the paper's last one."""
-    value = metric.our_value
-    if value is None:
-        return MISSING
-    decimals = min(max(metric.paper_decimals + 1, 0), 12)
+def _show_digits(metric: MetricComparison, value: float) -> str:
+    """Our mean, with the digit after the paper's last one and as many as it takes to be judged as it was."""
+    spread = "" if metric.our_std is None else " ± 0"
     if metric.our_std:
         shown = estimate(value, metric.our_std)
-    elif abs(value) < 1e15 and float(f"{value:.{decimals}f}"):
-        shown = f"{value:.{decimals}f}{'' if metric.our_std is None else ' ± 0'}"
-    else:
-        shown = number(value)
-    return f"{shown}{_show_unit(metric.unit)}"
+        mean, plus_minus, std = shown.partition(" ± ")
+        if "(" in mean or metric.judges_alike(float(mean)):
+            return shown
+        spread = f"{plus_minus}{std}"
+    for decimals in range(min(max(metric.paper_decimals + 1, 0), _MOST_DECIMALS), _MOST_DECIMALS + 1):
+        rounded = f"{value:.{decimals}f}"
+        exact = abs(float(rounded) - value) <= abs(value) / 200  # half of the third digit at most
+        if abs(value) < 1e15 and exact and metric.judges_alike(float(rounded)):
+            return f"{rounded}{spread}"
+    return number(value)
 
 
-def _show_unit(unit: str) -> str:
-    return f" {clean(unit)}" if unit and unit != "1" else ""
+def list_deviations(
+    comparison: PaperComparison, *, missing: bool | None = None
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is not within tolerance, and why, as far as a program can say: facts, not guesses.
 
-
-def show_difference(metric: MetricComparison) -> str:
-    """The difference with its sign, in percent where the paper's value is not 0."""
-    difference = metric.difference
-    if difference is None or metric.status == "missing":
-        return MISSING
-    if not difference:
-        return "0 %"
-    if metric.relative_diff is None:
-        return f"{'+' if difference > 0 else ''}{number(difference, 3)}{_show_unit(metric.unit)}"
-    return percent(math.copysign(metric.relative_diff / 100, difference))
-
-
-def show_tolerance(metric: MetricComparison) -> str:
-    """Both tolerances; within either is within tolerance."""
-    parts = []
-    if metric.tolerance_absolute is not None:
-        unit = " points" if metric.unit == "%" else _show_unit(metric.unit)
-        parts.append(f"± {metric.tolerance_absolute:g}{unit}")
-    if metric.tolerance_relative is not None:
-        parts.append(f"± {metric.tolerance_relative:g} %")
-    return " or ".join(parts)
-
-
-def show_status(metric: MetricComparison) -> str:
-    """The mark and the name; a label never hides that the value is outside the tolerance."""
-    mark, name, _ = MARKS[metric.status]
-    hides = metric.status in ("match", "close", "better") and not metric.within_tolerance
-    return f"{mark} {name}{', outside tolerance' if hides else ''}"
-
-
-def list_deviations(comparison: PaperComparison) -> Iterator[tuple[str, TargetComparison, MetricComparison | None]]:
-    """What is not within tolerance, with its title."""
+    Only what is `missing`, or only what is not; None for both.
+    """
     for target in comparison.targets:
-        where = f"{target.table}, {name_row(target)}, {target.dataset}".rstrip(", ")
+        where = f"{target.table}, {_name_row(target)}, {target.dataset}".rstrip(", ")
         for metric in target.metrics:
-            if not metric.within_tolerance:
-                yield f"{where}: {label_metric(metric.metric_name)} ({show_status(metric)})", target, metric
-        if not target.metrics:
-            yield f"{where} (missing)", target, None
+            if not metric.within_tolerance and missing in (None, metric.status == "missing"):
+                title = f"{where}: {_label_metric(metric.metric_name)} ({show_metric(metric).status})"
+                yield title, _explain_deviation(comparison, target, metric)
+        if not target.metrics and missing is not False:
+            yield f"{where} (missing)", (target.reason,)
 
 
-def explain_deviation(
-    comparison: PaperComparison, target: TargetComparison, metric: MetricComparison | None
-) -> list[str]:
-    """Why something is not within tolerance, as far as a program can say: facts, not guesses."""
-    if metric is None or metric.status == "missing":
-        return [metric.explanation or "It is missing." if metric else target.reason]
+def _explain_deviation(
+    comparison: PaperComparison, target: TargetComparison, metric: MetricComparison
+) -> tuple[str, ...]:
+    if metric.status == "missing":
+        return (metric.explanation or "It is missing.",)
     known = [item for item in comparison.differences if not item.where or {target.table, target.place} & {*item.where}]
     differing = "; ".join(f"{item.what}: {item.paper} in the paper, {item.ours} here" for item in known)
-    found = [metric.explanation or "", *metric.notes]
-    found.append(f"What was not the same: {differing}." if differing else "No condition is known to differ.")
-    return [text for text in (*found, *target.notes) if text]
-
-
-def _list_facts(comparison: PaperComparison) -> Iterator[Fact]:
-    yield Fact("Confidence", comparison.confidence.capitalize(), alarm=comparison.confidence == "low")
-    for status, count in comparison.counts.items():
-        mark, name, _ = MARKS[status]
-        alarming = status in ("deviation", "significant_deviation", "missing")
-        yield Fact(f"{mark} {name}", str(count), alarm=alarming and count > 0)
+    same = f"What was not the same: {differing}." if differing else "No condition is known to differ."
+    return tuple(filter(None, (metric.explanation, *metric.notes, same, *target.notes)))
 
 
 def _summarize(comparison: PaperComparison) -> Section:
     head = {
-        "Paper": name_paper(comparison),
+        "Paper": _name_paper(comparison),
         "Source": comparison.source,
         "Date": comparison.date or "not recorded",
         "Hardware": comparison.hardware or "not recorded",
         "Run": comparison.run_id or "nothing was run",
         "Only": ", ".join(comparison.only),
     }
-    counts = [
-        (f"{mark} {name}{f' ({meaning})' if meaning else ''}", comparison.counts[status])
-        for status, (mark, name, meaning) in MARKS.items()
-    ]
+    counts = [(f"{name}{meaning}", comparison.counts[status]) for status, (name, meaning) in MARKS.items()]
     blocks = (
-        _list_pairs({name: text for name, text in head.items() if text}),
+        Listing(tuple(ListItem("", f"{name}:", f" {text}") for name, text in head.items() if text)),
         PlainTable("Summary", ("Status", "Count"), tuple(counts)),
-        _list_pairs({"Overall": " ".join(OVERALL[comparison.verdict])}),
+        Listing((ListItem("", "Overall:", f" {OVERALL[comparison.verdict]}"),)),
     )
     return Section("counts", "Summary", blocks, only="text", detail=True)
 
 
-def _list_pairs(pairs: Mapping[str, str]) -> Listing:
-    return Listing(tuple(ListItem("", f"{name}:", f" {text}") for name, text in pairs.items()))
-
-
-def _group_targets(comparison: PaperComparison) -> dict[str, dict[str, list[TargetComparison]]]:
-    """The targets by the table's title and the data set."""
-    found: dict[str, dict[str, list[TargetComparison]]] = {}
+def _lay_out_tables(comparison: PaperComparison) -> Iterator[Section]:
+    """The paper's tables: in text as it prints them, one per data set; on the page one per metric, beside a chart."""
+    grouped: dict[str, dict[str, list[TargetComparison]]] = {}
     for target in comparison.targets:
         title = f"{target.table}: {target.title}" if target.title else target.table
-        found.setdefault(title, {}).setdefault(target.dataset, []).append(target)
-    return found
-
-
-def _print_tables(comparison: PaperComparison) -> Iterator[Section]:
-    """The paper's tables as it prints them: one per data set."""
+        grouped.setdefault(title, {}).setdefault(target.dataset, []).append(target)
     headings = ("Model", "Metric", "Paper", "Ours", "Diff", "Tolerance", "z", "n", "Status")
-    for i, (title, datasets) in enumerate(_group_targets(comparison).items()):
-        blocks: list[Block] = [
-            Group(dataset, (PlainTable(f"{title}, {dataset}", headings, tuple(_print_rows(targets))),))
-            for dataset, targets in datasets.items()
-        ]
-        targets = [target for group in datasets.values() for target in group]
-        if conditions := list(_list_conditions(targets)):
-            blocks.append(Details("Conditions", (Listing.of(*conditions),)))
-        if notes := tuple(_list_notes(targets)):
-            blocks.append(Details("Notes", (Notes(notes),)))
-        yield Section(f"table-{i}", title, tuple(blocks), only="text")
+    pages: list[Block] = []
+    cards = 0
+    for i, (title, datasets) in enumerate(grouped.items()):
+        printed: list[Block] = []
+        drawn: list[Block] = []
+        for dataset, targets in datasets.items():
+            rows = tuple(row for target in targets for row in _print_rows(target))
+            printed.append(Group(dataset, (PlainTable(f"{title}, {dataset}", headings, rows),)))
+            names = dict.fromkeys(metric.metric_name for target in targets for metric in target.metrics)
+            tables = [_make_table(title, dataset, name, targets) for name in names or ("",)]
+            drawn += [Results(table, Charts(partial(draw_table, table, {}, 0.05))) for table in tables]
+        cards += len(drawn)
+        every = [target for targets in datasets.values() for target in targets]
+        conditions = tuple(_list_conditions(every))
+        about = [Details("Conditions", (Listing.of(*conditions),))] if conditions else []
+        notes = tuple(_list_notes(every))
+        told = [Details("Notes", (Notes(notes),))] if notes else []
+        pages.append(Group(title, (*drawn, *about)))
+        yield Section(f"table-{i}", title, tuple(printed), only="text")
+        yield Section(f"about-{i}", f"About {every[0].table}", (*about, *told), only="text", detail=True)
+    search = "Filter comparisons" if cards > 1 else ""
+    nothing = (Paragraph("There is nothing to compare."),)
+    yield Section("results", "Results", tuple(pages) or nothing, search=search, only="page")
+    yield Section("notes", "Notes", (Notes(comparison.notes),) if comparison.notes else ())
 
 
-def _print_rows(targets: Iterable[TargetComparison]) -> Iterator[tuple[str | int | MarkedCell, ...]]:
-    for target in targets:
-        name = name_row(target)
-        for metric in target.metrics:
-            values = show_paper_value(metric), show_our_value(metric), show_difference(metric), show_tolerance(metric)
-            status = MarkedCell(show_status(metric), _judge(metric))
-            yield (name, label_metric(metric.metric_name), *values, _show_z(metric), metric.n, status)
-        if not target.metrics:
-            yield (name, *[MISSING] * 7, MarkedCell(" ".join(MARKS["missing"][:2]), "missing"))
-
-
-def _show_z(metric: MetricComparison) -> str:
-    return MISSING if metric.z_score is None else number(metric.z_score, 2)
+def _print_rows(target: TargetComparison) -> Iterator[tuple[str | int | MarkedCell, ...]]:
+    name = _name_row(target)
+    for metric in target.metrics:
+        *values, status = show_metric(metric)
+        yield (name, _label_metric(metric.metric_name), *values, metric.n, MarkedCell(status, _judge(metric)))
+    if not target.metrics:
+        yield (name, *[MISSING] * 7, MarkedCell(MARKS["missing"][0], "missing"))
 
 
 def _judge(metric: MetricComparison) -> CellStatus:
@@ -305,7 +300,12 @@ def _list_conditions(targets: Sequence[TargetComparison]) -> Iterator[str]:
     """Each condition once, with the rows that share it."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for target in targets:
-        for side, conditions in (("paper", target.paper_conditions), ("ours", target.our_conditions)):
+        seeds = {"seeds": ", ".join(map(str, target.seeds))} if target.seeds else {}
+        versions = {f"version of {name}": version for name, version in target.versions.items()}
+        for side, conditions in (
+            ("paper", target.paper_conditions),
+            ("ours", target.our_conditions | versions | seeds),
+        ):
             for name, value in conditions.items():
                 found.setdefault((name, value, side), []).append(f"{target.row} on {target.dataset}")
     for (name, value, side), where in found.items():
@@ -313,8 +313,8 @@ def _list_conditions(targets: Sequence[TargetComparison]) -> Iterator[str]:
         yield f"{name.replace('_', ' ')} ({side}{who}): {value}"
 
 
-def _list_notes(targets: Iterable[TargetComparison], only: str | None = None) -> Iterator[str]:
-    """What the paper, the run and the comparison say of these rows, of all metrics or of one under its own heading."""
+def _list_notes(targets: Sequence[TargetComparison], only: str | None = None) -> Iterator[str]:
+    """What is known of these rows, of all metrics or of one under its own heading. Deviations have their own place."""
     for target in targets:
         chosen = [metric for metric in target.metrics if only in (None, metric.metric_name)]
         if target.metrics and not chosen:
@@ -322,33 +322,16 @@ def _list_notes(targets: Iterable[TargetComparison], only: str | None = None) ->
         where = target.row or "all rows"
         where = f"{where}, {target.dataset}" if only is None and target.dataset else where
         yield from dict.fromkeys(f"{where}: {note}" for note in (*target.notes, *target.warnings))
-        if not target.metrics:
-            yield f"{where}: {target.reason}"
         for metric in chosen:
-            name = f", {label_metric(metric.metric_name)}" if only is None else ""
-            if said := [text for text in (metric.explanation, *metric.notes) if text]:
-                yield f"{where}{name}: {' '.join(said)}"
-
-
-def _draw_tables(comparison: PaperComparison) -> Iterator[Section]:
-    """A table per data set and metric of each of the paper's tables, so that its values share an axis."""
-    groups: dict[str, list[Block]] = {}
-    for title, datasets in _group_targets(comparison).items():
-        for dataset, targets in datasets.items():
-            names = dict.fromkeys(metric.metric_name for target in targets for metric in target.metrics)
-            for name in names or ("",):
-                table = _make_table(title, dataset, name, targets)
-                groups.setdefault(title, []).append(Results(table, Charts(partial(draw_table, table, {}, 0.05))))
-    results = tuple(Group(title, tuple(blocks)) for title, blocks in groups.items())
-    search = "Filter comparisons" if sum(map(len, groups.values())) > 1 else ""
-    nothing = (Paragraph("There is nothing to compare."),)
-    yield Section("results", "Results", results or nothing, search=search, only="page")
-    yield Section("notes", "Notes", (Notes(comparison.notes),) if comparison.notes else ())
+            name = f", {_label_metric(metric.metric_name)}" if only is None else ""
+            said = " ".join(filter(None, (metric.explanation, *metric.notes)))
+            if said and metric.within_tolerance:
+                yield f"{where}{name}: {said}"
 
 
 def _make_table(title: str, dataset: str, name: str, targets: Sequence[TargetComparison]) -> ReportTable:
     pairs = [(target, metric) for target in targets for metric in target.metrics if metric.metric_name == name]
-    label = label_metric(name)
+    label = _label_metric(name)
     units = {metric.unit for _, metric in pairs if metric.unit and metric.unit not in label}
     quantity = f"{label} ({units.pop()})" if len(units) == 1 else label
     higher = next((metric.higher_is_better for _, metric in pairs), None)
@@ -357,9 +340,9 @@ def _make_table(title: str, dataset: str, name: str, targets: Sequence[TargetCom
         Column("ours", "Ours", None, kind="measured", quantity=Column("", quantity, higher).heading),
         *(Column(shown.lower(), shown, None) for shown in ("Difference", "Tolerance", "z", "Status")),
     )
-    nothing = (*(_text_cell(MISSING) for _ in range(5)), _text_cell(MARKS["missing"][0], status="missing"))
-    rows = [Row((name_row(target),), _make_cells(metric), n=metric.n) for target, metric in pairs]
-    rows += [Row((name_row(target),), nothing) for target in targets if not target.metrics]
+    nothing = (*(_text_cell(MISSING) for _ in range(5)), _text_cell("?", status="missing"))
+    rows = [Row((_name_row(target),), _make_cells(metric), n=metric.n) for target, metric in pairs]
+    rows += [Row((_name_row(target),), nothing) for target in targets if not target.metrics]
     return ReportTable(
         name=f"{dataset}: {label}" if dataset and label else dataset or label or title,
         row_names=("Model",),
@@ -371,16 +354,24 @@ def _make_table(title: str, dataset: str, name: str, targets: Sequence[TargetCom
 
 
 def _make_cells(metric: MetricComparison) -> tuple[TableCell, ...]:
-    low, high = _find_accepted_range(metric)
-    compared = metric.status != "missing"
-    ours = TableCell(metric.our_value, metric.our_std, metric.n, show_our_value(metric))
+    shown = show_metric(metric)
+    paper = to_decimal(metric.paper_value)
+    # All that is within tolerance: what rounds to the printed digits, and what either tolerance allows.
+    sizes = [halve_last_digit(metric.paper_decimals)]
+    if metric.tolerance_absolute is not None:
+        sizes.append(to_decimal(metric.tolerance_absolute))
+    if metric.tolerance_relative is not None:
+        sizes.append(abs(paper) * to_decimal(metric.tolerance_relative) / 100)
+    low, high = float(paper - max(sizes)), float(paper + max(sizes))
+    missing = metric.status == "missing"
+    value, std = (None, None) if missing else (metric.our_value, metric.our_std)
     return (
-        TableCell(metric.paper_value, metric.paper_std, 1, show_paper_value(metric), low=low, high=high),
-        ours if compared else TableCell(None, None, metric.n, ours.text, status="missing"),
-        _text_cell(show_difference(metric), metric.relative_diff),
-        _text_cell(show_tolerance(metric)),
-        _text_cell(_show_z(metric), metric.z_score),
-        _text_cell(show_status(metric) if compared else MARKS["missing"][0], status=_judge(metric)),
+        TableCell(metric.paper_value, metric.paper_std, 1, shown.paper, low=low, high=high),
+        TableCell(value, std, metric.n, shown.ours, status="missing" if missing else "ok"),
+        _text_cell(shown.difference, metric.relative_diff),
+        _text_cell(shown.tolerance),
+        _text_cell(shown.z, metric.z_score),
+        _text_cell("?" if missing else shown.status, status=_judge(metric)),
     )
 
 
@@ -388,58 +379,23 @@ def _text_cell(shown: str, value: float | None = None, status: CellStatus = "ok"
     return TableCell(mean=value, std=None, n=0, text=shown, status=status)
 
 
-def _find_accepted_range(metric: MetricComparison) -> tuple[float, float]:
-    """Everything that is within tolerance: what rounds to the printed digits, and what either tolerance allows."""
-    paper = to_decimal(metric.paper_value)
-    sizes = [halve_last_digit(metric.paper_decimals)]
-    if metric.tolerance_absolute is not None:
-        sizes.append(to_decimal(metric.tolerance_absolute))
-    if metric.tolerance_relative is not None:
-        sizes.append(abs(paper) * to_decimal(metric.tolerance_relative) / 100)
-    return float(paper - max(sizes)), float(paper + max(sizes))
-
-
 def _explain(comparison: PaperComparison) -> Iterator[Section]:
     stated = (Listing.of(*comparison.conditions),) if comparison.conditions else ()
-    yield Section("stated", "The Paper's Conditions", stated, only="text")
+    yield Section("stated", "The Paper's Conditions", stated, short="Conditions", detail=True)
     rows = tuple((it.what, it.paper, it.ours, "; ".join(it.where) or "everywhere") for it in comparison.differences)
     table = PlainTable("Differences", ("Condition", "Paper", "Ours", "Where"), rows)
     title = "Differences from the Paper's Conditions"
-    yield Section("differences", title, (table,) if rows else (), short="Differences")
-    deviations = [
-        Details(title, (Listing.of(*explain_deviation(comparison, target, metric)),))
-        for title, target, metric in list_deviations(comparison)
-    ]
+    yield Section("differences", title, (table,) if rows else (), short="Differences", detail=True)
+    deviations = [Details(title, (Listing.of(*why),)) for title, why in list_deviations(comparison)]
     nothing = Group("None", (Paragraph("All comparisons are within tolerance."),))
-    yield Section("deviations", "Deviations Explained", tuple(deviations) or (nothing,), short="Deviations")
-    yield Section("conditions", "Conditions", (*stated, *_make_condition_tables(comparison)), only="page")
-    confidence = ListItem("", CONFIDENCE[comparison.confidence], f" - {_explain_confidence(comparison)}")
-    yield Section("confidence", "Reproduction Confidence", (Listing((confidence,)),), short="Confidence")
+    blocks, title = tuple(deviations) or (nothing,), "Deviations Explained"
+    yield Section("deviations", title, blocks, short="Deviations", detail=not deviations)
+    confidence = ListItem(
+        "", f"{comparison.confidence.capitalize()} Confidence", f" - {_explain_confidence(comparison)}."
+    )
+    yield Section("confidence", "Reproduction Confidence", (Listing((confidence,)),), short="Confidence", detail=True)
     listed = any(name.endswith((".md", ".html")) for name in comparison.files)
     files = Listing.of(*comparison.files, *([] if listed else ["this report"]))
-    yield Section("files", "Files Generated", (files,), short="Files")
+    yield Section("files", "Files Generated", (files,), short="Files", detail=True)
     environment = PlainTable("Environment", ("Property", "Value"), tuple(comparison.environment.items()))
     yield Section("environment", "Environment", (environment,) if environment.rows else (), detail=True)
-
-
-def _make_condition_tables(comparison: PaperComparison) -> Iterator[Details]:
-    for target in comparison.targets:
-        paper, ours = target.paper_conditions, target.our_conditions
-        rows = [(name.replace("_", " "), paper.get(name), ours.get(name)) for name in dict.fromkeys([*paper, *ours])]
-        rows += [(f"version of {name}", None, version) for name, version in target.versions.items()]
-        if target.seeds:
-            rows.append(("seeds", None, ", ".join(map(str, target.seeds))))
-        if rows:
-            table = PlainTable("Conditions", ("Condition", "Paper", "Ours"), tuple(rows))
-            yield Details(f"{target.table}: {target.row}", (table,), aside=target.dataset)
-
-
-def _explain_confidence(comparison: PaperComparison) -> str:
-    """Why the confidence is what it is, by the rule of the documentation."""
-    found = comparison.primary_counts
-    return (
-        f"{count_of(found.comparisons, 'primary comparison')}: {found.matched} matched or close within tolerance, "
-        f"{found.missing} missing, at least {count_of(found.repeats, 'repeat')} of each. "
-        "High needs a verdict of 'reproduced' from at least 3 primary comparisons of at least 3 repeats each, of which "
-        "80 % match or are close, in a run of all targets; low is 'not reproduced' or 'incomplete'; medium is the rest."
-    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError, ExitCode, FileFormatError, UnknownNameError
 from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import named, the
+from boosters_eval.core.text import count_of
 from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, BenchmarkTable, Unread, assemble
-from boosters_eval.programs.paper.document import show_plainly
 from boosters_eval.programs.paper.documents import read_document
 from boosters_eval.programs.paper.source import MAX_NODES
 from boosters_eval.programs.paper.specification import make_row_key
@@ -92,6 +92,7 @@ def _choose_tables(ids: Sequence[str], given: Sequence[str]) -> set[str]:
 class Extraction(ReportedFindings):
     """What was found in a document, and how it is shown."""
 
+    plain: ClassVar[bool] = True
     paper: ExtractedPaper
     request: ExtractPaperRequest
 
@@ -117,7 +118,10 @@ class Extraction(ReportedFindings):
         left = self.paper.without_values
         names = f"{', '.join(left[:_LISTED])}{' ...' if len(left) > _LISTED else ''}"
         without = Section("without", "", (Paragraph(f"Without values: {names}"),) if left else ())
-        return Document(f"Tables: {self.paper.paper}", sections=(tables, *values, self._list_unread(), without))
+        count = sum(one.values for one in self.paper.tables)
+        answer = f"{count_of(count, 'value')} read in {count_of(len(rows), 'table')}." if rows else ""
+        sections = (tables, *values, self._list_unread(), without)
+        return Document(f"Tables: {self.paper.paper}", (answer,) if answer else (), sections=sections)
 
     def _list_unread(self) -> Section:
         unread = [str(fault) for fault in self.paper.unread]
@@ -125,13 +129,10 @@ class Extraction(ReportedFindings):
         if len(unread) > _LISTED:
             more = f"and {len(unread) - _LISTED} more, which the file of {named('out')} lists"
             unread = [*unread[:_LISTED], more]
-        return Section("unread", "Not read:", (Listing.of(*unread),) if unread else ())
+        return Section("unread", "Not read", (Listing.of(*unread),) if unread else ())
 
     def to_model(self) -> ExtractedPaper:
         return self.paper
-
-    def show(self, screen: Screen) -> None:
-        show_plainly(self.document(), screen)
 
     def conclude(self, screen: Screen) -> None:
         """Where the specification is, or why there is none."""

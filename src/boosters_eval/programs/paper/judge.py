@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from boosters_eval import metrics
 from boosters_eval.core.errors import ConfigError, UnknownNameError
@@ -18,22 +18,15 @@ from boosters_eval.programs.paper.comparison import (
     MetricComparison,
     PaperComparison,
     TargetComparison,
+    TargetRecord,
     combine_stds,
     read_comparison,
     read_results,
     to_decimal,
 )
 from boosters_eval.programs.paper.document import (
-    conclude,
-    explain_deviation,
-    label_metric,
     list_deviations,
-    name_row,
-    show_difference,
-    show_our_value,
-    show_paper_value,
-    show_status,
-    show_tolerance,
+    show_metric,
 )
 from boosters_eval.programs.paper.request import FORMATS
 from boosters_eval.programs.paper.specification import digest_specification, read_specification
@@ -92,7 +85,7 @@ def compare_results(
     if results.only:
         notes.append(f"The run was restricted to {', '.join(results.only)}: nothing else was judged.")
     return PaperComparison.of(
-        targets,
+        targets=targets,
         paper=spec.paper,
         arxiv_id=spec.arxiv_id,
         source=spec.source,
@@ -113,15 +106,11 @@ def _compare_target(claim: PaperTarget, measured: Measured | None) -> TargetComp
     table, printed, dataset = claim.table, claim.result, claim.dataset_name
     known = {"table": table.id, "row": claim.row, "dataset": dataset, "primary": claim.primary}
     measured = measured or Measured(**known, status="not_runnable", reason="It was not run.")
+    shared = {name: getattr(measured, name) for name in TargetRecord.model_fields}
     found = TargetComparison(
-        **known,
+        **{**shared, "primary": claim.primary, "reason": _find_failure(measured)},
         title=table.title,
-        status=measured.status,
-        reason=_find_failure(measured),
         our_conditions=measured.conditions,
-        versions=measured.versions,
-        seeds=measured.seeds,
-        warnings=measured.warnings,
     )
     if printed is None:
         what = "".join([f" of '{claim.row}'" if claim.row else "", f" on '{dataset}'" if dataset else ""])
@@ -277,7 +266,8 @@ def _explain(found: MetricComparison) -> str | None:
         parts.append("Equal to all digits that the paper prints.")
     if not found.within_tolerance:
         side = {True: "better", False: "worse", None: "different"}[found.better]
-        parts.append(f"Ours is {side}: {show_difference(found)} is outside the tolerance of {show_tolerance(found)}.")
+        shown = show_metric(found)
+        parts.append(f"Ours is {side}: {shown.difference} is outside the tolerance of {shown.tolerance}.")
     if found.z_score is not None:
         spread = number(combine_stds(found.paper_std, found.our_std) or math.nan, 2)
         theirs = _describe_std("the paper", found.paper_std, found.paper_std_over)
@@ -431,6 +421,7 @@ class PaperReport(ReportedFindings):
 class JudgedPaper(PaperReport):
     """A comparison whose verdict is the answer."""
 
+    plain: ClassVar[bool] = True
     written: bool = False  # to a file, so that it is shown besides
 
     @property
@@ -438,28 +429,13 @@ class JudgedPaper(PaperReport):
         return self.comparison.exit_code
 
     def show(self, screen: Screen) -> None:
-        """The comparisons and the verdict, for a person; the reports have the details."""
-        if screen.quiet:
-            return
-        found = self.comparison
-        rows = []
-        for target in found.targets:
-            for metric in target.metrics:
-                values = show_paper_value(metric), show_our_value(metric), show_difference(metric)
-                name = label_metric(metric.metric_name)
-                rows.append((target.table, name_row(target), target.dataset, name, *values, show_status(metric)))
-        screen.rows(("table", "row", "data set", "metric", "paper", "ours", "diff", "status"), rows, keys=4)
-        for place, target, deviating in list_deviations(found):
-            if deviating is not None and deviating.status != "missing":
-                screen.say(f"{place}: {' '.join(explain_deviation(found, target, deviating))}")
-        for text in found.notes:
-            screen.say(f"Note: {text}")
-        screen.say(conclude(found))
+        if not screen.quiet:
+            super().show(screen)
 
     def conclude(self, screen: Screen) -> None:
-        """What could not be compared is told, even if quiet."""
+        """What could not be compared is told even where the verdict is not shown."""
         if self.written:
             self.show(screen)
-        for place, target, metric in list_deviations(self.comparison):
-            if metric is None or metric.status == "missing":
-                screen.note(f"Error: {place}: {' '.join(explain_deviation(self.comparison, target, metric))}")
+        if screen.quiet or screen.has_data:
+            for place, why in list_deviations(self.comparison, missing=True):
+                screen.note(f"Error: {place}: {' '.join(why)}")

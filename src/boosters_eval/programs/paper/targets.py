@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
 from boosters_eval.core.terms import given, named, the
+from boosters_eval.core.text import count_of
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.programs.benchmark.paper_protocol import STOPPING_METRIC
 from boosters_eval.programs.benchmark.preprocessing import STEPS
-from boosters_eval.programs.paper.document import show_plainly
 from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
     BINDINGS,
@@ -30,7 +31,7 @@ from boosters_eval.programs.paper.specification import (
     read_specification,
 )
 from boosters_eval.programs.paper.tolerances import canonicalize, is_share
-from boosters_eval.reports.document import Document, PlainTable, Section
+from boosters_eval.reports.document import Document, Paragraph, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.reference import parse_reference
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     )
 
 
+_EMPTY = (
+    "It has no targets yet. Name what to reproduce under 'reproduction_targets', such as primary: [{table: Table 1}]."
+)
 _FORMATS = {
     **dict.fromkeys((".json", ".ubj", ".xgb"), "xgboost"),
     **dict.fromkeys((".txt", ".lgb"), "lightgbm"),
@@ -306,9 +310,9 @@ def locate_module(name: str, root: Path) -> Path | None:
 
 def list_targets(request: ListPaperRequest) -> ListedTargets:
     """The targets of the specifications that were named, or of those that are here."""
+    named = [(file, read_specification(file)) for file in request.files] or _find_specifications()
     found = []
-    for file in request.files or _find_specifications():
-        spec = read_specification(file)
+    for file, spec in named:
         for target in find_targets(spec, file.parent, request.model):
             reason = find_obstacle(target, allow_pickle=request.allow_pickle)
             found.append(
@@ -324,7 +328,7 @@ def list_targets(request: ListPaperRequest) -> ListedTargets:
                     reason=reason or "",
                 )
             )
-    return ListedTargets(tuple(found), json=request.json)
+    return ListedTargets(tuple(found), {str(file): spec.paper for file, spec in named}, json=request.json)
 
 
 def _describe_binding(binding: Binding | None) -> str:
@@ -335,16 +339,13 @@ def _describe_binding(binding: Binding | None) -> str:
     return ""
 
 
-def _find_specifications() -> list[Path]:
+def _find_specifications() -> list[tuple[Path, PaperSpecification]]:
     """Files that look like a specification: other YAML files are passed over without a word."""
     found = []
     for folder in (Path("examples/papers"), Path()):
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
-            try:
-                read_specification(path)
-            except BoostersEvalError:
-                continue
-            found.append(path)
+            with suppress(BoostersEvalError):
+                found.append((path, read_specification(path)))
     return found
 
 
@@ -365,42 +366,37 @@ class ListedTarget:
 
 @dataclass(frozen=True)
 class ListedTargets(ReportedFindings):
-    """All targets, as a table or as data."""
+    """All targets, as a table per specification or as data."""
 
+    plain: ClassVar[bool] = True
     targets: tuple[ListedTarget, ...]
+    specifications: dict[str, str]  # the paper of each file
     json: bool = False
 
     def document(self) -> Document:
-        """A table per specification, whose name and paper would fill the lines of a terminal."""
-        names = ("table", "row", "data set", "kind", "runs by", "runnable", "reason")
-        rows: dict[str, list[tuple[str, ...]]] = {}
-        for record in self.to_model():
-            title = f"{record['specification']}: {record['paper']}"
-            rows.setdefault(title, []).append(tuple(_show(record[name]) for name in names))
-        sections = [
-            Section(f"specification-{i}", title, (PlainTable(title, names, tuple(mine), keys=3),))
-            for i, (title, mine) in enumerate(rows.items())
-        ]
-        return Document("Targets", sections=tuple(sections))
+        headings = ("table", "row", "data set", "kind", "runs by", "can run", "reason")
+        sections = []
+        for i, (file, paper) in enumerate(self.specifications.items()):
+            rows = tuple(
+                (it.table, it.row or "-", it.dataset or "-", it.kind, it.runs_by or "-")
+                + (("yes", "-") if it.runnable else ("no", it.reason))
+                for it in self.targets
+                if it.specification == file
+            )
+            table = PlainTable(file, headings, rows, keys=3)
+            sections.append(Section(f"specification-{i}", f"{file}: {paper}", (table if rows else Paragraph(_EMPTY),)))
+        count = sum(target.runnable for target in self.targets)
+        answer = f"{count} of {count_of(len(self.targets), 'target')} can run here." if self.targets else ""
+        return Document("Targets", (answer,) if answer else (), sections=tuple(sections))
 
     def to_model(self) -> list[dict[str, Any]]:
         names = {"dataset": "data set", "runs_by": "runs by"}
         return [{names.get(name, name): value for name, value in asdict(target).items()} for target in self.targets]
 
     def show(self, screen: Screen) -> None:
-        """In a pipe one table."""
-        records = self.to_model()
         if self.json:
-            screen.json(records)
-        elif not records:
-            screen.note(
-                "Note: there is no specification with targets here: name one, or write one with 'paper extract'."
-            )
-        elif screen.is_terminal:
-            show_plainly(self.document(), screen)
+            screen.json(self.to_model())
+        elif self.specifications:
+            super().show(screen)
         else:
-            screen.rows(list(records[0]), [[_show(value) for value in record.values()] for record in records], keys=6)
-
-
-def _show(value: Any) -> str:
-    return {True: "yes", False: "no", "": "-"}.get(value, str(value))
+            screen.note("Note: there is no specification here. Name one, or write one with 'paper extract'.")
