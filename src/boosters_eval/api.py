@@ -313,7 +313,7 @@ def decide_gate(
     run: str | None = None,
     baseline: str | Path | None = None,
     *,
-    threshold: float,
+    threshold: float | None = None,
     scores: str | Path | None = None,
     library: str = "boosters",
     tier: Literal["bronze", "silver", "gold"] = "bronze",

@@ -109,6 +109,8 @@ def test_check_fails_on_a_regression_in_the_rfc_s_words(files, capsys):
     assert capsys.readouterr().out == (
         "❌ Regression detected in 1 config:\n"
         "  california/gbdt boosters: RMSE 0.4772 > baseline 0.4545 (+5.0%, tolerance 2%)\n"
+        "Note: If the change is intended, make it the new baseline: 'boosters-eval baseline record base.json"
+        " --suite quick --seeds 3'.\n"
     )
 
 

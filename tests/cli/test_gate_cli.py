@@ -179,7 +179,8 @@ def test_a_gate_without_a_source_is_3(tmp_path, monkeypatch, capsys):
     assert run(["gate", "--threshold", "0.9"]) == 3
     assert run(["gate", "--run", "abc", "--threshold", "0.9"]) == 3
     assert run(["gate", "--scores", "s.json"]) == 3
-    assert "The '--threshold' option is required." in capsys.readouterr().err
+    told = "is required: the share of the quality that must be kept for certain. A good one is 0.79 for tier bronze"
+    assert f"The '--threshold' option {told}" in capsys.readouterr().err
 
 
 def test_a_decision_is_verified_by_its_file(tmp_path, monkeypatch, capsys):

@@ -332,3 +332,22 @@ def test_a_pair_without_a_value_has_no_cells(story):
 
 def test_the_page_sets_the_pairs_as_measurements_not_as_settings(story):
     assert story.to_html().count('class="sortable narrow"') == 1
+
+
+def test_a_failed_check_names_the_next_step(make):
+    before = Snapshot.of_baseline(make_baseline(make.run()))
+    worse = check(before, Snapshot.of_run(make.run({"boosters": 1.1}, versions={"boosters": "0.2.0"})))
+    record = f"boosters-eval baseline record {NAME} --suite quick"
+    bisect = "boosters-eval bisect --library boosters --dataset california --versions 0.1.0..0.2.0"
+    assert document.describe_check(worse)[-2:] == [
+        f"Note: If the change is intended, make it the new baseline: '{record} --seeds 3'.",
+        f"Note: To find the version that made it worse: '{bisect}'.",
+    ]
+    other = make.run()
+    other.results = [one.model_copy(update={"data_digest": "f" * 64}) for one in other.results]
+    changed = f"Note: Where data or splits have changed on purpose, record a new baseline: '{record}'."
+    assert document.describe_check(check(before, Snapshot.of_run(other)))[-1] == changed
+    fewer = document.describe_check(check(before, Snapshot.of_run(make.run(libraries=("boosters",)))))
+    assert fewer[-1] == "Note: To check only some libraries, name them with 'libraries'."
+    unchanged = document.describe_check(check(before, Snapshot.of_run(make.run())))
+    assert not any("Note" in line for line in unchanged)

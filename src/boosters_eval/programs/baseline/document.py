@@ -237,18 +237,30 @@ def _describe_home(check: Check) -> Iterator[str]:
 
 
 def _advise(check: Check) -> Iterator[str]:
-    """How to decide what is only suspected."""
+    """The next step where something fails."""
     file = "FILE" if check.name == UNNAMED else quote(check.name)
+    record = f"boosters-eval baseline record {file}" + (f" --suite {quote(check.suite)}" if check.suite else "")
+    worse = [f for f in check.regressions if f.status is Status.REGRESSION]
+    if worse:
+        seeds = max(f.n_recorded for f in worse)
+        yield f"If the change is intended, make it the new baseline: '{record} --seeds {seeds}'."
+    upgraded = next((f for f in worse if f.upgrade), None)
+    if upgraded and upgraded.upgrade:
+        about = f"--library {quote(upgraded.library)} --dataset {quote(upgraded.config.partition('/')[0])}"
+        versions = quote("..".join(upgraded.upgrade))
+        yield f"To find the version that made it worse: 'boosters-eval bisect {about} --versions {versions}'."
+    if any(f.status is Status.SKIPPED for f in check.unanswered):
+        yield f"To check only some libraries, name them with {named('libraries')}."
+    if any(f.status is Status.UNLIKE for f in check.unanswered):
+        yield f"Where data or splits have changed on purpose, record a new baseline: '{record}'."
     wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
     if any(f.n_seeds < f.n_recorded for f in check.suspected):
         command = f"boosters-eval baseline check {file} --statistical --seeds auto"
         yield f"'{command}' adds recorded seeds until it is decided."
     elif wanted:
         needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
-        suite = f" --suite {quote(check.suite)}" if check.suite else ""
-        command = f"boosters-eval baseline record {file}{suite} --seeds {needed}"
         have = f"{check.name} has {count_of(recorded, 'seed')}, and {needed} would decide"
-        yield f"{have}; with the recorded versions installed, run '{command}'."
+        yield f"{have}; with the recorded versions installed, run '{record} --seeds {needed}'."
 
 
 def tell_apart(after: float, before: float) -> tuple[str, str]:

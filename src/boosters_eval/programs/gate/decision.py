@@ -72,6 +72,7 @@ def decide_and_write(request: GateRequest) -> GateFindings:
 
 
 def decide(request: GateRequest) -> GateDecision:
+    assert request.threshold is not None  # noqa: S101 (for the type checker: the request is checked)
     rules = GateRules(
         tier=request.tier,
         threshold=request.threshold,
@@ -131,7 +132,7 @@ def make_report(
         by_unit.setdefault(case.unit, []).append(case.score)
     held_out = {case.unit for case in ordered if case.class_ == "held_out"}
     per_unit = {unit: fmean(scores) for unit, scores in sorted(by_unit.items())}
-    # By value: the bound depends on the order, and a name must not move it (ADR-0007).
+    # By value: the bound depends on the order, and a name must not move it.
     scores = sorted(per_unit.values())
     apart = sorted(score for unit, score in per_unit.items() if unit in held_out)
     mean = math.fsum(scores) / len(scores) if scores else 0.0
@@ -148,7 +149,7 @@ def make_report(
         stddev=math.sqrt(math.fsum((s - mean) * (s - mean) for s in scores) / (len(scores) - 1))
         if len(scores) > 1
         else None,
-        # lower_bound_95 is the only gate signal (ADR-0002); mean and stddev are reported for people.
+        # The only signal of the gate (docs/adr/0002); mean and stddev are reported for people.
         lower_bound_95=compute_lower_bound_95(scores, run_id=run_id),
         lower_bound_95_held_out=compute_lower_bound_95(apart, run_id=run_id) if apart else None,
         n_changed=n_changed,
@@ -163,11 +164,13 @@ def _remarks(report: BenchRunReport) -> list[str]:
     """What a reader of the bound should know about the scores."""
     noun, count = report.unit_noun, report.n_units
     if count < MIN_CASES:
-        return [f"Fewer than {MIN_CASES} {noun}s bound nothing: the bound is 0 (ADR-0002)."]
+        return [f"{MIN_CASES} {noun}s are the fewest that a bound can be computed from; with {count} it is 0."]
     value, alike = largest_lump(list(report.per_unit.values()))
     if alike <= MOSTLY * count:
         return []
-    return [f"{alike} of {count} {noun}s score {value:g}: such a lump says nothing about rare losses (ADR-0008)."]
+    return [
+        f"{alike} of {count} {noun}s score {value:g}, and scores that are alike do not show how large a rare loss is."
+    ]
 
 
 def decide_run(

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Le, MinLen
-from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
+from pydantic import ConfigDict, Field, Strict
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalError, ExitCode
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 KIND = "boosters-eval gate decision"
 MIN_HELD_OUT = 5
 _WORST = 10  # cases below the threshold that are listed in text
-LEAST_COVERED = 0.9  # below this, a promotion must be asked for by name (ADR-0008)
+LEAST_COVERED = 0.9  # below this, a promotion must be asked for by name: docs/adr/0008
 
 Unit = Annotated[float, Ge(0), Le(1), Strict()]
 CaseClass = Literal["dev", "held_out"]
+Tier = Literal["bronze", "silver", "gold"]
 
 
 class GateError(BoostersEvalError):
@@ -49,12 +50,12 @@ class Case(Model):
 
     @property
     def unit(self) -> str:
-        """What the case is evidence about: several cases of one unit are no more evidence than one (ADR-0007)."""
+        """What the case is evidence about: several cases of one unit are no more evidence than one."""
         return self.dataset or self.case_id
 
 
 class BenchRunReport(Model):
-    """What the gate knows about a run. mean_score and stddev are for people: the gate never reads them (ADR-0002)."""
+    """What the gate knows about a run. mean_score and stddev are for people: the gate never reads them."""
 
     schema_version: Format = FORMAT
     run_id: str
@@ -81,33 +82,17 @@ class BenchRunReport(Model):
 
 
 class GateRules(Model):
-    tier: str = "bronze"
+    tier: Tier = "bronze"
     threshold: Annotated[float, Gt(0), Le(1)]
-    min_cases: int | None = None  # how many units, if more than the tier's
+    min_cases: int | None = None  # how many units; never fewer than the tier's
     held_out: bool = True  # whether at least five held-out units are needed, whose bound reaches the threshold too
     changed_parameters: bool = False  # whether the run's parameters may differ from the baseline's
     low_coverage: bool = False  # whether the threshold may be covered at less than 90 %
     flaky: Annotated[int, Ge(0)] = 0  # how many cells may have failed before they finished
 
-    @field_validator("tier")
-    @classmethod
-    def _known(cls, tier: str) -> str:
-        if tier not in TIERS:
-            raise UnknownNameError("tier", tier, TIERS)
-        return tier
-
-    @model_validator(mode="after")
-    def _not_weaker(self) -> Self:
-        if self.min_cases is not None and self.min_cases < TIERS[self.tier]:
-            raise ConfigError(
-                f"The 'min_cases' parameter of GateRules must be at least {TIERS[self.tier]}, "
-                f"which tier {self.tier} needs. Got {self.min_cases} instead."
-            )
-        return self
-
     @property
     def needed(self) -> int:
-        return TIERS[self.tier] if self.min_cases is None else self.min_cases
+        return max(TIERS[self.tier], self.min_cases or 0)
 
     def objections(self, report: BenchRunReport, coverage: Coverage) -> tuple[str, ...]:
         """Why there is no promotion, in sentences; bounds and counts are all that it may look at."""
@@ -146,7 +131,7 @@ class GateRules(Model):
 
 
 class Coverage(Model):
-    """How sure a threshold that the bound reaches is, given how few units there are (ADR-0008)."""
+    """How sure a threshold that the bound reaches is, given how few units there are."""
 
     level: float | None  # None where the bound does not reach the threshold: nothing is claimed
     vouched: float  # the highest threshold that is covered at 90 %
@@ -238,7 +223,6 @@ class GateDecision(ReportedFindings, Model):
         return ExitCode.SUCCESS if self.promoted else ExitCode.REGRESSION
 
     def document(self) -> Document:
-        """Promoted or held, why, and the evidence."""
         return _lay_out(self)
 
     def text(self) -> str:

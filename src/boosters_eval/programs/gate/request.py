@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a promotion
+VOUCHED = {"bronze": 0.79, "silver": 0.92, "gold": 0.97}  # the highest threshold that so many perfect scores cover
 
 
 class GateRequest(InHome, Request):
@@ -47,9 +48,11 @@ class GateRequest(InHome, Request):
         "boosters", short="-l", kind=text("the name of a library", "NAME"), help="The library under test."
     )
     tier: str = parameter("bronze", kind=choice(*TIERS), help="bronze (10 data sets), silver (30) or gold (100).")
-    threshold: float = parameter(
+    threshold: float | None = parameter(
+        None,
         kind=number("above 0 and at most 1", above=0, most=1),
-        help="The value that the lower bound must reach: above 0, at most 1.",
+        help="Required: the share of the quality that must be kept for certain, such as 0.97. As few data sets as a"
+        " tier needs can vouch for at most 0.79 (bronze), 0.92 (silver) or 0.97 (gold).",
     )
     min_cases: int | None = parameter(
         None, kind=count(1), help="The minimum number of data sets, if more than the tier's."
@@ -71,6 +74,11 @@ class GateRequest(InHome, Request):
 
     def check(self) -> None:
         super().check()
+        if self.threshold is None:
+            raise ConfigError(
+                f"{the('threshold')} is required: the share of the quality that must be kept for certain. A good one is"
+                f" {VOUCHED[self.tier]} for tier {self.tier}, the most that {TIERS[self.tier]} data sets can vouch for."
+            )
         least = TIERS[self.tier]
         if self.min_cases is not None and self.min_cases < least:
             raise ConfigError(
