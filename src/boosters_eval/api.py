@@ -65,9 +65,8 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.findings import ParityDecision, ParityReport
     from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
     from boosters_eval.programs.parity.run import ParityRun, RefreshedOracles
-    from boosters_eval.programs.report.figures import DrawnFigures
-    from boosters_eval.programs.report.writing import WrittenReport
-    from boosters_eval.programs.runs.manage import RunDetails, RunListing, RunPage, Verification
+    from boosters_eval.programs.report.writing import DrawnFigures, RunPage, WrittenReport
+    from boosters_eval.programs.runs.manage import RunDetails, RunListing, Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.stats.significance import TestName
     from boosters_eval.tracking import Tracker

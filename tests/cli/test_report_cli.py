@@ -103,10 +103,14 @@ def test_dry_run_shows_the_report_and_writes_nothing_at_all(place, capsys):
     assert sorted(place.parent.rglob("*")) == before
 
 
-def test_dry_run_of_a_suite_shows_its_report_and_writes_none(place, kept_pool, capsys):
-    assert run(["report", "--suite", "minimal", "--dry-run"]) == 0
-    assert "Quality report, minimal suite" in capsys.readouterr().out
+def test_dry_run_of_a_suite_shows_what_would_run_and_runs_nothing(place, capsys):
+    assert run(["report", "--suite", "minimal", "--library", "sklearn", "--dry-run"]) == 0
+    said = capsys.readouterr()
+    assert "cells, " in said.out
+    assert "Note: the report would be written to docs/benchmarks.\n" in said.err
     assert not list(place.iterdir())
+    assert run(["runs", "list"]) == 0
+    assert "there are no runs" in capsys.readouterr().err
 
 
 def test_the_test_can_be_the_rfcs(place):
@@ -199,7 +203,7 @@ def test_a_suite_is_run_and_then_found_again_by_its_run(place, kept_pool, capsys
     assert first["data"]["n_results"] > 0
 
 
-SUITE = ["report", "--suite", "minimal", "--library", "sklearn", "--seeds", "1", "--dry-run", "-f", "json"]
+SUITE = ["report", "--suite", "minimal", "--library", "sklearn", "--seeds", "1", "-f", "json"]
 
 
 def test_a_suite_has_the_options_of_every_run(place, kept_pool, capsys):
@@ -208,8 +212,10 @@ def test_a_suite_has_the_options_of_every_run(place, kept_pool, capsys):
     assert "sklearn: " in said.err  # its parameters, and each outcome
     assert run(["runs", "show", "mine"]) == 0
     assert "name       mine" in capsys.readouterr().out
+    (path,) = (place / "docs/benchmarks").iterdir()
+    first = json.loads(path.read_text())
     assert run([*SUITE, "--resume"]) == 0
-    assert json.loads(said.out)["data"]["n_results"] == json.loads(capsys.readouterr().out)["data"]["n_results"]
+    assert json.loads(path.read_text())["data"]["n_results"] == first["data"]["n_results"]
 
 
 @pytest.mark.parametrize(

@@ -402,7 +402,7 @@ COMMANDS = {
     "parity oracles refresh": ("parity", "OraclesRefreshRequest", "refresh_oracles"),
     "runs list": ("runs", "ListRunsRequest", "list_runs"),
     "runs show": ("runs", "ShowRunRequest", "show_run"),
-    "runs open": ("runs", "OpenRunRequest", "open_run"),
+    "runs open": ("report", "OpenRunRequest", "open_run"),
     "runs remove": ("runs", "RemoveRunsRequest", "remove_runs"),
     "history": ("history", "ListHistoryRequest", "list_history"),
     "history show": ("history", "ShowHistoryRequest", "show_history"),

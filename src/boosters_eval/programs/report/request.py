@@ -1,4 +1,4 @@
-"""What `report` and `figures` are asked for."""
+"""What `report`, `figures` and `runs open` are asked for."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
 
 TYPES = ("quality", "performance", "comparison")
+_RUN = "A run id, the beginning of one, a name given with --name, or 'last'."
 
 
 class ReportRequest(Settings, Tolerant, Request):
@@ -57,7 +58,10 @@ class ReportRequest(Settings, Tolerant, Request):
     )
     open: bool = parameter(False, panel=OUTPUT, door="options", help="Open the report after writing it.")
     dry_run: bool = parameter(
-        False, panel=OUTPUT, door="options", help="Show the report instead of writing it. A suite runs all the same."
+        False,
+        panel=OUTPUT,
+        door="options",
+        help="Show the report instead of writing it; of a suite, only what would run.",
     )
 
     def check(self) -> None:
@@ -77,14 +81,14 @@ class ReportRequest(Settings, Tolerant, Request):
 class FiguresRequest(InHome, Request):
     command: ClassVar = "figures"
     help: ClassVar = "Draw the charts of a run, one file each, for papers and slides."
-    program: ClassVar = "boosters_eval.programs.report.figures:draw"
+    program: ClassVar = "boosters_eval.programs.report.writing:draw_figures"
 
     run: str = parameter(
         "last",
         kind=RUN_REFERENCE,
         typed=REQUIRED,
         argument=True,
-        help="A run id, the beginning of one, a name given with --name, or 'last'.",
+        help=_RUN,
     )
     output: Path = parameter(
         Path("figures"), short="-o", kind=path(metavar="FOLDER"), help="The folder that the files go to."
@@ -97,3 +101,17 @@ class FiguresRequest(InHome, Request):
         help="svg, pdf or both. Default: both.",
     )
     quiet: bool = quiet_option()
+
+
+class OpenRunRequest(InHome, Request):
+    command: ClassVar = "runs open"
+    help: ClassVar = """\
+Write the HTML report of a run into its folder, and open it in the browser.
+
+Without a display, only the path is printed."""
+    program: ClassVar = "boosters_eval.programs.report.writing:open_run"
+
+    reference: str = parameter("last", kind=RUN_REFERENCE, argument=True, help=_RUN)
+    browser: bool = parameter(
+        True, negative="--no-browser", help="Open the page, or only write it, and print its path."
+    )

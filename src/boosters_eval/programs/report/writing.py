@@ -1,34 +1,48 @@
-"""The program `report`: a suite is run, or what an earlier run found is read, and its report is written.
+"""The programs `report`, `figures` and `runs open`: what a suite, an earlier run or a results file found, as files.
 
 What renders is loaded after the run, whose record names the libraries that were loaded.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import ConfigError, ExitCode, RunError
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
 from boosters_eval.core.files import check_writable, open_in_browser, write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import count_of
-from boosters_eval.programs.benchmark.compare import announce, explain_failure, is_success, prepare_suite
+from boosters_eval.engine.runs import find_run
+from boosters_eval.programs.benchmark.compare import (
+    announce,
+    describe_plan,
+    explain_failure,
+    is_success,
+    prepare_suite,
+)
 from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import execute_prepared, load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.tables.data import ReportType
     from boosters_eval.programs.benchmark.tables.document import ReportDocument
-    from boosters_eval.programs.report.request import ReportRequest
+    from boosters_eval.programs.report.request import FiguresRequest, OpenRunRequest, ReportRequest
     from boosters_eval.reports.findings import Reported
+    from boosters_eval.reports.html.svg import Figure
+    from boosters_eval.stats.significance import TestName
 
 _FORMATS = {"md": "md", "markdown": "md", "json": "json", "html": "html", "tex": "tex", "latex": "tex"}
 _ENDINGS = {**{f".{name}": form for name, form in _FORMATS.items()}, ".txt": "md", ".htm": "html"}
+_NOTHING = "There is nothing to report: no cell has an outcome."
 _OTHERS = (".csv", ".yaml", ".yml")  # files too, but none that a report can be
 
 
@@ -76,10 +90,25 @@ class WrittenReport(Findings):
             screen.note(explain_failure(self.results))
 
 
-def write(request: ReportRequest) -> WrittenReport:
-    """Write a report on a suite, an earlier run or a results file."""
+def write(request: ReportRequest) -> Findings:
+    """Write a report on a suite, an earlier run or a results file. A dry run of a suite shows only what would run."""
     formats, file = _place(request)
-    results, report = _explain(request) or _evaluate(request, file)
+    if request.suite is not None:
+        prepared = _prepare_suite(request)
+        if request.dry_run:
+            announce(prepared)
+            where = f"the report would be written to {file or request.output}."
+            planned = describe_plan(prepared)
+            return replace(planned, notes=(*planned.notes, where))
+        check_writable(file or request.output / "report")  # it may create the directory
+        announce(prepared)
+        results = execute_prepared(prepared)
+        report = _build_report(results, request.report_type, request.test)
+    elif request.results is not None:
+        results = ResultCollection.load_partial(request.results)
+        report = _build_report(results, request.report_type, request.test)
+    else:
+        results, report = load_report(request.run or "last", request.home, request.report_type, request.test)
     from boosters_eval.programs.benchmark.tables.document import render_files  # noqa: PLC0415
 
     files = render_files(report, request.output, formats)
@@ -94,40 +123,34 @@ def write(request: ReportRequest) -> WrittenReport:
     return WrittenReport(files, results, request, report)
 
 
-def _explain(request: ReportRequest) -> tuple[ResultCollection, ReportDocument] | None:
-    """A run of `importances` has a report of its own, with the same formats."""
+def _prepare_suite(request: ReportRequest) -> PreparedRun:
+    settings = {name: getattr(request, name) for name in Settings.parameters}
+    return prepare_suite(
+        SuiteRequest(suite=request.suite, seeds=request.seeds, libraries=request.libraries, **settings)
+    )
+
+
+def load_report(
+    run: str, home: Path | None, report_type: ReportType = "comparison", test: TestName = "corrected"
+) -> tuple[ResultCollection, ReportDocument]:
+    """What is told of a run, and its results; one of `importances` has a report of its own, with the same formats."""
     from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415
 
-    if request.run is None or not is_explained(request.run, request.home):
-        return None
-    found = load_explanations(request.run, request.home)
+    if not is_explained(run, home):
+        results = load_run(run, home)
+        return results, _build_report(results, report_type, test)
+    found = load_explanations(run, home)
     if not found.results:
-        raise RunError("There is nothing to report: no cell has an outcome.")
+        raise RunError(_NOTHING)
     return found.collection, found.to_model()
 
 
-def _evaluate(request: ReportRequest, file: Path | None) -> tuple[ResultCollection, ReportDocument]:
-    if request.suite is not None:
-        results = _run_suite(request, file)
-    elif request.results is not None:
-        results = ResultCollection.load_partial(request.results)
-    else:
-        results = load_run(request.run or "last", request.home)
-    if not results.results and not results.errors:
-        raise RunError("There is nothing to report: no cell has an outcome.")
+def _build_report(results: ResultCollection, report_type: ReportType, test: TestName) -> ReportDocument:
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 
-    return results, build_document(results, request.report_type, test=request.test)
-
-
-def _run_suite(request: ReportRequest, file: Path | None) -> ResultCollection:
-    settings = {name: getattr(request, name) for name in Settings.parameters}
-    suite = SuiteRequest(suite=request.suite, seeds=request.seeds, libraries=request.libraries, **settings)
-    prepared = prepare_suite(suite)
-    if not request.dry_run:
-        check_writable(file or request.output / "report")  # it may create the directory
-    announce(prepared)
-    return execute_prepared(prepared)
+    if not results.results and not results.errors:
+        raise RunError(_NOTHING)
+    return build_document(results, report_type, test=test)
 
 
 def _place(request: ReportRequest) -> tuple[list[str], Path | None]:
@@ -146,3 +169,67 @@ def _place(request: ReportRequest) -> tuple[list[str], Path | None]:
             f"{the('output')} must be a folder for several formats ({', '.join(given)}). Got '{output}' instead."
         )
     return given or ["md", "json", "html"], output if is_file else None
+
+
+@dataclass(frozen=True)
+class DrawnFigures(Findings):
+    """The files, and the sentence that belongs below each."""
+
+    files: Mapping[Path, str]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the files are."""
+        return tuple(self.files)
+
+    def show(self, screen: Screen) -> None:
+        for path in () if screen.quiet else self.paths:
+            screen.note(f"Written: {path}")
+
+
+def draw_figures(request: FiguresRequest) -> DrawnFigures:
+    """Write every chart of a run."""
+    from boosters_eval.reports.html.plots import Plot  # noqa: PLC0415 (a report needs it later)
+
+    figures = load_report(request.run, request.home)[1].document().figures()
+    if not figures:
+        raise RunError(f"There is nothing to draw: no cell of the run '{request.run}' has a result.")
+    files = {}
+    for name, figure in _named(figures):
+        for form in dict.fromkeys(request.format):
+            path = request.output / f"{name}.{form}"
+            write_atomically(path, Plot((figure,)).drawn(form))
+            files[path] = figure.caption
+    return DrawnFigures(files)
+
+
+def _named(figures: list[Figure]) -> Iterator[tuple[str, Figure]]:
+    """Each figure with the name of its file: letters, digits and dashes, and a number where two would be the same."""
+    known: dict[str, int] = {}
+    for figure in figures:
+        name = re.sub(r"[^a-z0-9]+", "-", figure.name.lower()).strip("-") or "figure"
+        known[name] = known.get(name, 0) + 1
+        yield name if known[name] == 1 else f"{name}-{known[name]}", figure
+
+
+@dataclass(frozen=True)
+class RunPage(Findings):
+    path: Path
+
+    def show(self, screen: Screen) -> None:
+        screen.say(str(self.path))
+
+
+def open_run(request: OpenRunRequest) -> RunPage:
+    """Write the page of a run into its folder, and open it."""
+    results, report = load_report(request.reference, request.home)
+    page = report.to_html()
+    path = find_run(results.run_id or request.reference, request.home).path / "report.html"
+    try:
+        write_atomically(path, page, own=True)
+    except BoostersEvalError:  # a home that may only be read
+        path = Path(tempfile.mkdtemp(prefix="boosters-eval-")) / "report.html"
+        write_atomically(path, page)
+    if request.browser:
+        open_in_browser(path)
+    return RunPage(path.resolve())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -11,9 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
 from boosters_eval.core.files import find_home as home_of
-from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.terms import named, tell
 from boosters_eval.core.text import count_of, format_size
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.summaries import RunSummary
     from boosters_eval.programs.runs.request import (
         ListRunsRequest,
-        OpenRunRequest,
         RemoveRunsRequest,
         ShowRunRequest,
         TrackRequest,
@@ -294,47 +291,6 @@ def verify_files(reference: str, home: Path | None) -> Iterator[tuple[str, str]]
         folder = find_run(reference, home)
     for name, fault in runs.verify(folder):
         yield f"{folder.run_id}/{name}", fault
-
-
-@dataclass(frozen=True)
-class RunPage(Findings):
-    path: Path
-
-    def show(self, screen: Screen) -> None:
-        screen.say(str(self.path))
-
-
-def open_run(request: OpenRunRequest) -> RunPage:
-    """Write the page of a run into its folder, and open it."""
-    from boosters_eval.core.files import open_in_browser  # noqa: PLC0415 (starts a browser)
-
-    run_id, page = _render_page(request.reference, request.home)
-    path = find_any_run(run_id or request.reference, request.home).path / "report.html"
-    try:
-        write_atomically(path, page, own=True)
-    except BoostersEvalError:  # a home that may only be read
-        path = Path(tempfile.mkdtemp(prefix="boosters-eval-")) / "report.html"
-        write_atomically(path, page)
-    if request.browser:
-        open_in_browser(path)
-    return RunPage(path.resolve())
-
-
-def _render_page(reference: str, home: Path | None) -> tuple[str | None, str]:
-    from boosters_eval.programs.benchmark.runs import load_run  # noqa: PLC0415 (a list of runs needs none of these)
-    from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
-    from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415
-
-    nothing = RunError("There is nothing to report: no cell has an outcome.")
-    if is_explained(reference, home):
-        explained = load_explanations(reference, home)
-        if not explained.results:
-            raise nothing
-        return explained.collection.run_id, explained.to_html()
-    results = load_run(reference, home)
-    if not results.results and not results.errors:
-        raise nothing
-    return results.run_id, build_document(results, "comparison").to_html()
 
 
 class SentRun(Findings):

@@ -49,20 +49,6 @@ class ShowRunRequest(InHome, JsonOption, Request):
     reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
 
 
-class OpenRunRequest(InHome, Request):
-    command: ClassVar = "runs open"
-    help: ClassVar = """\
-Write the HTML report of a run into its folder, and open it in the browser.
-
-Without a display, only the path is printed."""
-    program: ClassVar = "boosters_eval.programs.runs.manage:open_run"
-
-    reference: str = parameter("last", kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
-    browser: bool = parameter(
-        True, negative="--no-browser", help="Open the page, or only write it, and print its path."
-    )
-
-
 class RemoveRunsRequest(InHome, RemovalOptions, Request):
     command: ClassVar = "runs remove"
     help: ClassVar = """\
