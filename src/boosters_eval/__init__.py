@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import prepare_importances as prepare_importances
     from boosters_eval.api import prepare_suite as prepare_suite
     from boosters_eval.api import prune_builds as prune_builds
+    from boosters_eval.api import prune_runs as prune_runs
     from boosters_eval.api import record_baseline as record_baseline
     from boosters_eval.api import refresh_oracles as refresh_oracles
     from boosters_eval.api import reindex_history as reindex_history

@@ -558,6 +558,7 @@ def run_paper(
     seeds: int | None = None,
     threads: int | None = None,
     allow_pickle: bool = False,
+    predictions: bool = True,
     **settings: Unpack[RunOptions],
 ) -> PaperResults:
     """Run the reproduction targets of a specification; one that failed or cannot run here is told as such.
@@ -589,6 +590,7 @@ def validate_paper(
     seeds: int | None = None,
     threads: int | None = None,
     allow_pickle: bool = False,
+    predictions: bool = True,
     **settings: Unpack[RunOptions],
 ) -> PaperComparison:
     """What `run_paper` measures, compared with the paper. `report_paper` makes a report of it; nothing is written."""
@@ -656,6 +658,19 @@ def remove_runs(
 ) -> Removal:
     """Remove runs, with all their attempts, without asking. `dry_run` removes nothing, but returns the same runs."""
     chosen = cast("Removal", _answer("remove_runs", locals()))
+    return chosen if dry_run else chosen.remove_things()
+
+
+def prune_runs(
+    references: str | Sequence[str] = (),
+    *,
+    predictions: bool = False,
+    older_than: str | timedelta | None = None,
+    dry_run: bool = False,
+    home: str | Path | None = None,
+) -> Removal:
+    """Remove what runs can do without, by default from all of them: `predictions`. Their results stay."""
+    chosen = cast("Removal", _answer("prune_runs", locals()))
     return chosen if dry_run else chosen.remove_things()
 
 

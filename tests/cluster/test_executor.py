@@ -37,6 +37,7 @@ from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.engine.session import is_elsewhere
+from boosters_eval.programs.benchmark.evidence import FitEvidence, read_evidence
 from boosters_eval.programs.parity.verdicts import BindingStatus
 from dask_clusters import children, until
 from scripted import Scripted
@@ -64,13 +65,20 @@ def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask, libraries):
     asked = {"datasets": "iris", "libraries": libraries, "seeds": 3}
     here, there = compare(**asked), compare(**asked, executor=dask)
     values = [
-        {(item.library, item.seed): (item.metrics, item.predictions_digest) for item in found.results}
+        {(item.library, item.seed): (item.metrics, item.predictions_digest, item.kept) for item in found.results}
         for found in (here, there)
     ]
     assert len(values[0]) == 3 * len(libraries)
     assert values[0] == values[1]
     assert {item.machine for item in there.results} == {MachineInfo.collect().digest}
     assert there.run_id == here.run_id  # the same plan, so that one can continue the other
+    folder = find_run(there.run_id)
+    assert all(fault == "" for _, fault in verify(folder))
+    shutil.rmtree(folder.path)  # so that the arrays are only brought home
+    again = compare(**asked, executor=dask)
+    evidence = read_evidence(again)
+    assert all(isinstance(evidence.of(item), FitEvidence) for item in again.results)
+    assert all(fault == "" for _, fault in verify(folder))
     with pytest.raises(RunError, match="failed in phase"):  # the limit of memory holds there too
         compare("iris", libraries[:1], seeds=1, executor=dask, memory_limit=1)
 

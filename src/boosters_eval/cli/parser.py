@@ -28,7 +28,7 @@ GROUPS = {
     "paper": "Extract the tables of a paper, reproduce their rows, and compare.",
     "parity": "Compare a method across bindings, languages and a reference, and time each.",
     "parity oracles": "The stored predictions of oracles.",
-    "runs": "The runs in this home: list, show, open, remove.",
+    "runs": "The runs in this home: list, show, open, remove, prune.",
     "history": "The history of this home: every run, with its verdict against the run before on the same machine.\n\n"
     "Without a command, the runs are listed, the latest first.",
     "list": "List data sets, libraries, suites and metrics.",

@@ -404,6 +404,7 @@ COMMANDS = {
     "runs show": ("runs", "ShowRunRequest", "show_run"),
     "runs open": ("report", "OpenRunRequest", "open_run"),
     "runs remove": ("runs", "RemoveRunsRequest", "remove_runs"),
+    "runs prune": ("runs", "PruneRunsRequest", "prune_runs"),
     "history": ("history", "ListHistoryRequest", "list_history"),
     "history show": ("history", "ShowHistoryRequest", "show_history"),
     "history import": ("history", "ImportHistoryRequest", "import_history"),

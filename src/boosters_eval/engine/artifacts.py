@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.files import check_regular, compute_digest, write_atomically
 
@@ -20,11 +18,13 @@ MAX_BYTES = 2**31
 
 def save_array(folder: Path, array: NDArray[Any]) -> str:
     """Store an array and return its digest. Equal arrays are stored once, whoever writes them."""
+    import numpy as np  # noqa: PLC0415 (whoever only asks where arrays are needs none of it)
+
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
     content = buffer.getvalue()
     digest = compute_digest(content, 32)
-    path = _path(folder, digest)
+    path = locate_array(folder, digest)
     if not _holds(path, content):  # a damaged one is mended by whoever has the array
         write_atomically(path, content, own=True)
     return digest
@@ -39,7 +39,9 @@ def _holds(path: Path, content: bytes) -> bool:
 
 def load_array(folder: Path, digest: str) -> NDArray[Any]:
     """The array of a digest. One that is missing or has been changed is an error, never an answer."""
-    path = _path(folder, digest)
+    import numpy as np  # noqa: PLC0415 (as above)
+
+    path = locate_array(folder, digest)
     try:
         if check_regular(path) > MAX_BYTES:
             raise RunError(f"{path} is larger than any array that this program stores.")
@@ -51,5 +53,5 @@ def load_array(folder: Path, digest: str) -> NDArray[Any]:
     return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
 
 
-def _path(folder: Path, digest: str) -> Path:
+def locate_array(folder: Path, digest: str) -> Path:
     return folder / digest[:2] / f"{digest}.npy"

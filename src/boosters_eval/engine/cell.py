@@ -158,6 +158,11 @@ class Outcome(FileModel):
         """Of the arrays that belong to it, in the folder `arrays` of its run."""
         return ()
 
+    @property
+    def kept_digests(self) -> tuple[str, ...]:
+        """Of the arrays in the folder `predictions` of its run, which may be removed to make room."""
+        return ()
+
     def summary(self) -> str:
         """What `--verbose` prints of it, in a few words."""
         return "done"

@@ -14,17 +14,19 @@ from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
 from boosters_eval.core.files import scratch_folder
 from boosters_eval.core.machine import MachineInfo, count_cores, list_cpus
 from boosters_eval.core.registry import Registry, must_extend
-from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.cell import Failure, Outcome
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import Run, RunFolder
 from boosters_eval.engine.observer import CellEnded, Observers, PhaseStarted, RunEnded, RunStarted
+from boosters_eval.engine.predictions import KEPT, adopt_array, record_kept
 from boosters_eval.engine.processes import IN_WORKER
+from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from boosters_eval.engine.cell import Cell, Outcome
+    from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.journal import Journal
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.plan import Plan
@@ -128,12 +130,15 @@ def execute(
     machines: Mapping[str, MachineInfo] | None = None,
     origin: RunFacts | None = None,
     facts: Mapping[str, Any] | None = None,
+    predictions: bool = False,
+    kept_in: Iterable[Path] = (),
 ) -> Run:
     """Run the cells that have no outcome yet. Each outcome is on disk before the next cell starts.
 
     `known` holds outcomes of a smaller plan with the same inputs and builds; they are copied instead of run again.
     `machines` are those that they name, `origin` is what was recorded when they ran, if that was in another session.
-    `facts` are added to what is recorded.
+    `kept_in` are the folders of the predictions that they name. `facts` are added to what is recorded. With
+    `predictions`, a workload that can keep what it predicted does so.
     """
     _check(plan)
     mode = Mode(mode)  # a name would otherwise be taken for RESUME
@@ -161,12 +166,14 @@ def execute(
             here = _elsewhere(record, folder.facts(attempt))
         outcomes = journal.found.outcomes
         failed = _failed(*folder.outcomes_before(attempt), earlier, outcomes)
+        _bring_predictions(earlier, plan, folder, tuple(kept_in))
         _take_over(plan, earlier, machines or {}, journal)
         todo = choose_cells(plan, outcomes, mode, given)
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
         with scratch_folder() as scratch:
-            works = [Work(cell, locate(cell, scratch), limits) for cell in todo]
+            kept = folder.predictions if predictions else None
+            works = [Work(cell, {**locate(cell, scratch), **_name_store(cell, kept)}, limits) for cell in todo]
             with contextlib.closing(_outcomes(executor, works, observer)) as arriving:
                 for cell, found in arriving:
                     outcome = _placed(found, here, executor, journal)
@@ -176,6 +183,7 @@ def execute(
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
         if todo or not journal.found.sealed:
+            record_kept(folder)
             journal.seal(len(outcomes))
         run = folder.run(plan, attempt, journal.found)
     finally:
@@ -262,6 +270,23 @@ def _placed(
             raise RunError(f"{name} yielded an outcome of the machine {outcome.machine}, which it does not tell of.")
         journal.introduce({outcome.machine: told})
     return outcome
+
+
+def _name_store(cell: Cell, folder: Path | None) -> dict[str, str]:
+    """The input that tells a cell where to keep what it predicted, if it is asked to and can."""
+    can_keep = KEPT in WORKLOADS[cell.spec.workload].stores
+    return {KEPT: str(folder.absolute())} if folder is not None and can_keep else {}
+
+
+def _bring_predictions(
+    known: Mapping[str, Outcome | Failure], plan: Plan, folder: RunFolder, kept_in: Iterable[Path]
+) -> None:
+    """Have what known outcomes predicted in this run's folder too; what their own run has no more is recorded here."""
+    wanted = [outcome for key in plan.keys if isinstance(outcome := known.get(key), Outcome)]
+    digests = dict.fromkeys(digest for outcome in wanted for digest in outcome.kept_digests)
+    gone = [digest for digest in digests if not adopt_array(digest, folder.predictions, kept_in)]
+    if gone:
+        record_kept(folder, gone)
 
 
 def _take_over(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -55,6 +56,12 @@ class Run:
     begin: dict[str, Any]
     digest: str = ""  # of the journal's last line
     machines: dict[str, MachineInfo] = field(default_factory=dict)  # that its outcomes name, by digest
+    folder: RunFolder | None = field(default=None, compare=False)  # where it is stored
+
+    @property
+    def kept_in(self) -> tuple[Path, ...]:
+        """The folder with the predictions that its outcomes name."""
+        return () if self.folder is None else (self.folder.predictions,)
 
     @property
     def results(self) -> list[Outcome]:
@@ -134,6 +141,11 @@ class RunFolder:
     def arrays(self) -> Path:
         """Where cells put what is too big for the journal; removed with the run."""
         return self.path / "arrays"
+
+    @property
+    def predictions(self) -> Path:
+        """Where fits keep what they predicted; unlike arrays, it may be removed to make room."""
+        return self.path / "predictions"
 
     def plan(self, attempt: int = 1) -> Plan:
         path = self.plan_path(attempt)
@@ -261,7 +273,7 @@ class RunFolder:
         for name, fault in self.faults_beside(attempt, reading):
             raise RunError(f"{self.path / name}: {fault}. See 'boosters-eval verify {self.run_id}'.")
         facts = self.facts(attempt)
-        return Run(plan, reading.outcomes, facts, attempt, reading.begin, reading.last, reading.machines)
+        return Run(plan, reading.outcomes, facts, attempt, reading.begin, reading.last, reading.machines, self)
 
     def digests(self, attempt: int) -> dict[str, str]:
         """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed."""
@@ -280,6 +292,27 @@ class RunFolder:
         for what, path in (("plan", self.plan_path(attempt)), ("facts", self.facts_path(attempt))):
             if found[what] != reading.begin.get(what):
                 yield path.name, "is not what it was when the attempt began"
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep others from executing the run; a lock that is a link would be created where it leads."""
+        file = self.path / "lock"
+        if not self.path.is_dir() or file.is_symlink():
+            yield
+            return
+        lock = FileLock(file)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(f"Run {self.run_id} is being executed, so nothing of it was removed.") from None
+        except OSError:
+            if not os.access(self.path, os.W_OK):
+                raise
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                lock.release()
 
     def open(self, *, new: bool) -> tuple[Journal, int]:
         """Open a new attempt, or the latest one to continue it. Other processes are locked out."""

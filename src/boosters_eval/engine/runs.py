@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import shutil
 import warnings
@@ -11,16 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from filelock import FileLock, Timeout
-
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
 from boosters_eval.core.files import find_home
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.text import add_article, join_words
 from boosters_eval.engine import summaries
+from boosters_eval.engine.artifacts import load_array, locate_array
 from boosters_eval.engine.cell import CellOutcome, Failure, Outcome
 from boosters_eval.engine.folder import RunFolder, find_journal_fault
 from boosters_eval.engine.journal import pause_collection, read_journal
+from boosters_eval.engine.predictions import PredictionsRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,17 +140,19 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
 
 
 def _array_faults(folder: RunFolder, reading: Reading) -> Iterator[tuple[str, str]]:
-    outcomes = (outcome for outcome in reading.outcomes.values() if isinstance(outcome, Outcome))
-    digests = sorted({digest for outcome in outcomes for digest in outcome.digests})
-    if not digests:
-        return
-    from boosters_eval.engine.artifacts import load_array  # noqa: PLC0415 (loads numpy, for runs that have arrays)
-
-    for digest in digests:
+    """What is wrong with the arrays that outcomes name; predictions that were removed to make room are no fault."""
+    outcomes = [outcome for outcome in reading.outcomes.values() if isinstance(outcome, Outcome)]
+    named = {(folder.arrays, digest) for outcome in outcomes for digest in outcome.digests}
+    record = PredictionsRecord.read(folder)
+    removed = frozenset(record.removed if record else ())
+    for digest in {digest for outcome in outcomes for digest in outcome.kept_digests}:
+        if digest not in removed or locate_array(folder.predictions, digest).exists():
+            named.add((folder.predictions, digest))
+    for place, digest in sorted(named):
         try:
-            load_array(folder.arrays, digest)
+            load_array(place, digest)
         except RunError as error:
-            yield f"{folder.arrays.name}/{digest}", str(error).rstrip(".")
+            yield f"{place.name}/{digest}", str(error).rstrip(".")
 
 
 def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
@@ -196,7 +197,7 @@ def remove(folder: RunFolder) -> None:
         if path.is_symlink():
             path.unlink()
             return
-        with _locked(folder):
+        with folder.hold():
             away = path.with_name(f"{_LEAVING}{secrets.token_hex(4)}-{path.name}")
             path.rename(away)
             _remove_tree(away)
@@ -217,28 +218,6 @@ def _remove_tree(path: Path) -> None:
         path.unlink()
     else:
         shutil.rmtree(path)  # follows no links
-
-
-@contextlib.contextmanager
-def _locked(folder: RunFolder) -> Iterator[None]:
-    """Hold the run's lock; a lock that is a link would be created where it leads."""
-    file = folder.path / "lock"
-    if not folder.path.is_dir() or file.is_symlink():
-        yield
-        return
-    lock = FileLock(file)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunError(f"Run {folder.run_id} is being executed, so it was not removed.") from None
-    except OSError:
-        if not os.access(folder.path, os.W_OK):
-            raise
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            lock.release()
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,13 @@ from boosters_eval.engine.observer import (
     watch,
 )
 from boosters_eval.engine.pool import LocalPool, choose_start_method
-from boosters_eval.engine.runs import find_folder, list_run_folders
+from boosters_eval.engine.predictions import make_room, read_limit
+from boosters_eval.engine.runs import find_folder, list_folders, list_run_folders
 from boosters_eval.engine.warm import borrow_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.core.machine import MachineInfo
@@ -66,6 +68,7 @@ class KnownOutcomes:
     outcomes: Mapping[str, Outcome | Failure] = field(default_factory=dict)
     machines: Mapping[str, MachineInfo] = field(default_factory=dict)  # that they name
     origin: RunFacts | None = None  # what was recorded when they ran, if that was in another session
+    kept_in: tuple[Path, ...] = ()  # the folders of the predictions that they name
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,15 @@ class Session:
         facts: Mapping[str, Any] | None = None,
         new: bool = False,
         observer: Observer | None = None,
+        predictions: bool = False,
     ) -> Run:
-        """Carry out a plan, and record it as a run of this kind; `new` begins an attempt, whatever the settings say."""
+        """Carry out a plan, and record it as a run of this kind; `new` begins an attempt, whatever the settings say.
+
+        With `predictions`, they are kept, and those of older runs make room.
+        """
         settings, given = self.settings, known or KnownOutcomes()
         try:
-            return execute(
+            run = execute(
                 plan,
                 self.executor,
                 locate=inputs,
@@ -107,15 +114,21 @@ class Session:
                     **({"name": settings.name} if settings.name else {}),
                     **(facts or {}),
                 },
+                predictions=predictions,
+                kept_in=given.kept_in,
             )
         except KeyboardInterrupt:
             raise InterruptedRunError from None
+        if predictions and run.folder is not None and (room := make_room(run.folder, list_folders(settings.home))):
+            tell(f"Note: {room}")
+        return run
 
 
 @contextlib.contextmanager
 def open_session(settings: RunSettings, plan: Plan) -> Iterator[Session]:
     """A session whose executor and observers are those of the settings; what it created is closed with it."""
     choose_start_method()  # refuses an unknown method before anything is written
+    read_limit()  # and what is no size
     tell_of_earlier(plan, settings)
     jobs = choose_jobs(plan, settings.jobs)
     with contextlib.ExitStack() as stack:

@@ -16,6 +16,7 @@ from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.journal import read_journal
+from boosters_eval.engine.predictions import measure_kept
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,7 @@ class RunSummary:
     failed: int = 0
     missing: int | None = None  # None: unknown
     size: int = 0  # bytes on disk
+    predictions: int = 0  # bytes of it that are predictions
     written: float = 0.0  # when it was last written to
 
 
@@ -52,7 +54,8 @@ def summarize(folder: RunFolder) -> RunSummary:
     """The summary of a run. Whatever cannot be read is its fault, never the end of the listing."""
     known: dict[str, Any] = {"run_id": folder.run_id, "path": folder.path}
     try:
-        known["size"] = _size(folder.path)
+        known["predictions"] = measure_kept(folder)
+        known["size"] = known["predictions"] + _size(folder.path, but=folder.predictions.name)
         known["written"] = folder.path.lstat().st_mtime
         attempts = folder.attempts()
         known["attempts"] = len(attempts)
@@ -154,12 +157,14 @@ def _title(plan: Path) -> str:
     return title
 
 
-def _size(folder: Path) -> int:
-    """Bytes of the files in a run's folder; links count for themselves."""
+def _size(folder: Path, but: str = "") -> int:
+    """Bytes of the files in a run's folder, but for one of its folders; links count for themselves."""
     total = 0
     with os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):
                 found = entry.stat(follow_symlinks=False)
+                if entry.name == but and stat.S_ISDIR(found.st_mode):
+                    continue
                 total += _size(folder / entry.name) if stat.S_ISDIR(found.st_mode) else found.st_size
     return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge
-from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
+from pydantic import AliasChoices, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.request import Repeat
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # A score is finite. In a file that a program built from others, it is null, and such a file is not read back.
 Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}, mode="serialization")]
+ArrayDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 # The fields in which two runs of the same plan may differ.
 VOLATILE = frozenset({*OF_MACHINE, "threads_observed", "cpu_taken", "warnings", "failed_before", "machine"})
 BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
@@ -95,6 +96,15 @@ class SplitFacts(FileModel):
     n_valid_groups: Annotated[int, Ge(1)] | None = None
 
 
+class KeptRows(FileModel):
+    """The digests of what a fit predicted, and of the rows of its split: arrays in the folder of its run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    predictions: ArrayDigest
+    rows: ArrayDigest
+
+
 class BenchmarkResult(Record, Outcome):
     """A cell that finished; `model_params`, the RFC's name, is accepted for `native_params`."""
 
@@ -128,6 +138,7 @@ class BenchmarkResult(Record, Outcome):
     split: SplitFacts | None = None  # None: at random
     data_digest: str | None = None
     predictions_digest: str | None = None  # of the test rows' predictions
+    kept: KeptRows | None = None  # where these can be read; None: they were not kept
     model_seed: int | None = None
     n_threads: int = 1
     threads_observed: int | None = None
@@ -141,6 +152,10 @@ class BenchmarkResult(Record, Outcome):
     def model_params(self) -> dict[str, Any] | None:
         """The RFC's name for native_params."""
         return self.native_params
+
+    @property
+    def kept_digests(self) -> tuple[str, ...]:
+        return () if self.kept is None else (self.kept.predictions, self.kept.rows)
 
     @property
     def fairly_timed(self) -> bool:

@@ -51,7 +51,7 @@ def repository(tmp_path, monkeypatch):
 
 def snapshot(folder):
     """Every file of a run, with its bytes and when it was written."""
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.path.iterdir()}
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.path.iterdir() if path.is_file()}
 
 
 def test_report_and_baseline_of_an_old_run_show_the_commit_of_the_run(repository, faulty):

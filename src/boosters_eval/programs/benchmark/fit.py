@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from boosters_eval.core.errors import MetricInputError, UnsupportedError
+from boosters_eval.core.errors import BoostersEvalError, MetricInputError, UnsupportedError
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine.lane import get_message
 from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
+from boosters_eval.engine.predictions import KEPT
 from boosters_eval.engine.processes import die_with_parent
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.metrics.metric import load_implementations
 from boosters_eval.metrics.trivial import trivial_scores
+from boosters_eval.programs.benchmark.evidence import SplitRows, keep_rows
 from boosters_eval.programs.benchmark.paper_protocol import FitData, override_natives, prepare_data, refuse_ignored
 from boosters_eval.programs.benchmark.preprocessing import load_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, UserMetric, identity_of, model_seed, spec_of
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from boosters_eval.metrics.trivial import Scores
     from boosters_eval.runners.base import Runner, Translation
     from boosters_eval.runners.measure import Measurement
+    from boosters_eval.runners.result import KeptRows
 
 
 # What numpy imports only when a table is opened and split, and a few rows are chosen.
@@ -100,8 +103,10 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         phase=phase,
     )
     phase("score")
-    metrics, said = _score(spec, table, split, data.restore(done.predictions))
+    predictions = data.restore(done.predictions)
+    metrics, said = _score(spec, table, split, predictions)
     late = late_imports(before)
+    kept, unkept = _keep(inputs, spec, table, split, predictions)
     fields = {
         **identity_of(spec),
         "library": cell.target.name,
@@ -120,11 +125,12 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "split_digest": split.digest,
         "split": _describe_split(spec, table, split),
         "data_digest": spec.data_digest,
+        "kept": kept,
         "model_seed": model_seed(cell),
         "n_threads": spec.n_threads,
         "timing_mode": spec.timing.timed,
         "cpu_taken": done.cpu_taken if spec.timing.timed else None,
-        "warnings": (*said, *needed.warnings, *cold, *late, *_warn_of_others(spec, done)),
+        "warnings": (*said, *needed.warnings, *cold, *late, *unkept, *_warn_of_others(spec, done)),
     }
     return Fitted(table, data, translation, done, fields)
 
@@ -194,6 +200,26 @@ def _scored_by(spec: FitSpec, table: Table, split: Split) -> dict[str, Any]:
     return {"groups": groups, "sensitive": sensitive, "quantiles": spec.quantiles, "metrics": spec.metrics}
 
 
+def _keep(
+    inputs: Mapping[str, str], spec: FitSpec, table: Table, split: Split, predictions: NDArray[Any]
+) -> tuple[KeptRows | None, tuple[str, ...]]:
+    """Store what was predicted, if it is to be kept. Scores are good without it, so a full disk is only a warning."""
+    if KEPT not in inputs:
+        return None, ()
+    rows = SplitRows(
+        rows=split.valid,
+        y_true=np.asarray(table.y[split.valid]),
+        weights=take_rows(table.weights, split.valid),
+        queries=take_rows(table.groups, split.valid),
+        groups=take_rows(table.split_by, split.valid) if spec.split.kind == "group" else None,
+        sensitive=take_rows(table.sensitive, split.valid),
+    )
+    try:
+        return keep_rows(Path(inputs[KEPT]), rows, predictions), ()
+    except BoostersEvalError as error:
+        return None, (f"its predictions were not kept: {error}",)
+
+
 def _describe_split(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None:
     """What the statistics must know of a split that is not random."""
     kind, column = spec.split.kind, spec.split.column
@@ -252,6 +278,7 @@ class Fit(Workload):
     name: ClassVar[str] = "fit"
     spec_type: ClassVar[type[Spec]] = FitSpec
     outcome_type: ClassVar[type[BenchmarkResult]] = BenchmarkResult
+    stores: ClassVar[frozenset[str]] = frozenset({"artifacts", KEPT})
 
     @classmethod
     def target(cls, name: str) -> Target:

@@ -93,8 +93,20 @@ def _of_columns(told: str) -> Any:
     return parameter((), kind=text("names of columns", "COLUMN"), separator=None, help=told)
 
 
-class Measuring(Declared):
-    """How a fit is measured."""
+class Keeping(Declared):
+    """Whether what models predict is kept."""
+
+    panel: ClassVar = RUN
+
+    predictions: bool = parameter(
+        True,
+        negative="--no-predictions",
+        help="Keep what each model predicts for each validation row, so that verdicts can use rows.",
+    )
+
+
+class Measuring(Keeping):
+    """How a fit is measured, and what is kept of it."""
 
     panel: ClassVar = RUN
 
@@ -150,6 +162,7 @@ class MeasuringOptions(RunOptions, total=False):
     warmup: int | None
     measure_memory: bool
     threads: int | None
+    predictions: bool
 
 
 class Tolerant(Declared):

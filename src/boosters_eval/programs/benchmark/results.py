@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.datasets.config import DataAudit
+    from boosters_eval.engine.folder import RunFolder
     from boosters_eval.programs.benchmark.against import AgainstCheck
     from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.tables.plots import PlotKind
@@ -89,6 +90,7 @@ class ResultCollection:
         run_id: str | None = None,
         suite: str | None = None,
         metadata: RunMetadata | None = None,
+        folder: RunFolder | None = None,
     ) -> None:
         for name, value in (("results", results), ("errors", errors)):
             require(name, value, Iterable, "a list of outcomes")
@@ -99,6 +101,7 @@ class ResultCollection:
         self.run_id = run_id
         self.suite = suite
         self.metadata = metadata or RunMetadata()
+        self.folder = folder  # of the run, with its predictions; None: the results come from a file
 
     def __len__(self) -> int:
         return len(self.results)
@@ -133,7 +136,7 @@ class ResultCollection:
             return all(getattr(record, name) == value for name, value in given.items())
 
         kept: dict[str, Any] = {name: filter(keep, getattr(self, name)) for name in _OUTCOMES}
-        return ResultCollection(**kept, **{name: getattr(self, name) for name in _OF_RUN})
+        return ResultCollection(**kept, **{name: getattr(self, name) for name in (*_OF_RUN, "folder")})
 
     @property
     def audits(self) -> dict[str, DataAudit]:

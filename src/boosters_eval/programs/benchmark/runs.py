@@ -66,7 +66,7 @@ def execute_prepared(prepared: PreparedRun) -> ResultCollection:
             known = KnownOutcomes()
             if before is not None:
                 origin = None if before.facts.started_at >= begin else before.facts
-                known = KnownOutcomes(before.outcomes, before.machines, origin)
+                known = KnownOutcomes(before.outcomes, before.machines, origin, before.kept_in)
             run = run_once(
                 session,
                 following,
@@ -123,9 +123,19 @@ def run_once(
     if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
         loaded, given = earlier.load(), known or KnownOutcomes()
-        known = KnownOutcomes({**loaded.outcomes, **given.outcomes}, {**loaded.machines, **given.machines}, judged)
+        machines = {**loaded.machines, **given.machines}
+        known = KnownOutcomes({**loaded.outcomes, **given.outcomes}, machines, judged, given.kept_in)
         new = True
-    return session.run(plan, kind, prepared.inputs, known=known, facts=facts, new=new, observer=observer)
+    return session.run(
+        plan,
+        kind,
+        prepared.inputs,
+        known=known,
+        facts=facts,
+        new=new,
+        observer=observer,
+        predictions=settings.predictions,
+    )
 
 
 def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:
@@ -200,6 +210,7 @@ def collect_fits(run: Run, *, unfinished: int | None = None) -> ResultCollection
             audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.audits.items()},
             machines=machines,
         ),
+        folder=run.folder,
     )
 
 

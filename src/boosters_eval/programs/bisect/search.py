@@ -49,6 +49,7 @@ from boosters_eval.stats.sequential import SearchRule, Shift, Yardstick, find_sh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.core.machine import Disturbance, MachineInfo
@@ -129,6 +130,7 @@ class Bisector:
     _runners: dict[int, type[Runner]] = field(default_factory=dict)
     _known: dict[str, Outcome | Failure] = field(default_factory=dict)
     _machines: dict[str, MachineInfo] = field(default_factory=dict)  # that these name
+    _kept_in: dict[Path, None] = field(default_factory=dict)  # the folders of their predictions
     _margin: float = 0.0
     _rising: bool = True
     _evidence: dict[tuple[int, int], Shift] = field(default_factory=dict)  # of the two versions around the change
@@ -291,13 +293,14 @@ class Bisector:
             session,
             prepared,
             self.disturbances,
-            known=KnownOutcomes(dict(known), dict(self._machines)),
+            known=KnownOutcomes(dict(known), dict(self._machines), kept_in=tuple(self._kept_in)),
             alpha=rule.level,
             rule=f"seeds were added by a bisection, each look at alpha = {rule.level:.2g}",
             extends=extends,
         )
         known.update(run.outcomes)
         self._machines.update(run.machines)
+        self._kept_in.update(dict.fromkeys(run.kept_in))
         return run
 
     def _runner(self, position: int) -> type[Runner]:

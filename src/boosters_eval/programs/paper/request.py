@@ -21,7 +21,7 @@ from boosters_eval.core.request import (
     text,
 )
 from boosters_eval.engine.settings import RunSettings
-from boosters_eval.programs.benchmark.request import seeds_parameter
+from boosters_eval.programs.benchmark.request import Keeping, seeds_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ class ListPaperRequest(_OurModel, Request):
     json: bool = parameter(False, door="options", help="Print JSON.")
 
 
-class ReproductionRequest(RunSettings, _OurModel, Request):
+class ReproductionRequest(RunSettings, Keeping, _OurModel, Request):
     spec: Path = parameter(kind=_SPEC, help="The specification (benchmarks.yaml).")
     quiet: bool = quiet_option()
     only: Sequence[str] = parameter(

@@ -63,7 +63,7 @@ class PreparedPaper:
         plan, run = self.planned.plan, None
         if plan.cells:
             with open_session(self.request, plan) as session:
-                run = session.run(plan, PAPER, self.planned)
+                run = session.run(plan, PAPER, self.planned, predictions=self.request.predictions)
         return PaperResults(
             paper=self.spec.paper,
             specification_digest=self.digest,

@@ -1,4 +1,4 @@
-"""The runs in a home: listed, shown, opened in the browser, verified, sent to trackers, and removed."""
+"""The runs in a home: listed, shown, opened in the browser, verified, sent to trackers, pruned and removed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,18 +20,21 @@ from boosters_eval.engine import runs
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time, list_data_sets
+from boosters_eval.engine.predictions import remove_kept
 from boosters_eval.engine.runs import find_run, list_folders
 from boosters_eval.engine.summaries import is_running, is_sealed, summarize
 from boosters_eval.reports.document import Document, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.engine.summaries import RunSummary
     from boosters_eval.programs.runs.request import (
+        ChosenRuns,
         ListRunsRequest,
+        PruneRunsRequest,
         RemoveRunsRequest,
         ShowRunRequest,
         TrackRequest,
@@ -72,13 +76,17 @@ class RunListing(ReportedFindings):
     short: bool = False  # as a terminal shows them
 
     def document(self) -> Document:
-        columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
+        columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells", "size")
         rows: list[tuple[PlainCell, ...]] = [
-            (run.run_id, _name(run) or None, _started(run), run.kind or None, describe_cells(run)) for run in self.runs
+            (
+                *(run.run_id, _name(run) or None, _started(run), run.kind or None, describe_cells(run)),
+                format_size(run.size),
+            )
+            for run in self.runs
         ]
         if not self.short:
-            columns += ("attempts", "size", "command")
-            more = [(run.attempts, format_size(run.size), _command(run)) for run in self.runs]
+            columns += ("predictions", "attempts", "command")
+            more = [(format_size(run.predictions), run.attempts, _command(run)) for run in self.runs]
             rows = [(*row, *rest) for row, rest in zip(rows, more, strict=True)]
         return Document("Runs", sections=(Section("runs", "", (PlainTable("Runs", columns, tuple(rows)),)),))
 
@@ -134,6 +142,7 @@ class RunDetails(ReportedFindings):
             "machine": self.machines or ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
             "extends": facts.extends if facts else "",
             "folder": f"{run.path} ({format_size(run.size)})",
+            "predictions": format_size(run.predictions) if run.predictions else "",
             "command": _command(run),
         }
         for attempt in self.attempts:
@@ -196,6 +205,7 @@ def _record(run: RunSummary) -> dict[str, Any]:
         "missing": run.missing,
         "attempts": run.attempts,
         "bytes": run.size,
+        "prediction_bytes": run.predictions,
         "command": list(run.facts.command) if run.facts else [],
         "path": str(run.path),
     }
@@ -216,26 +226,39 @@ def _command(run: RunSummary) -> str:
 
 def choose_runs(request: RemoveRunsRequest) -> Removal:
     """Find the runs that are meant; none is removed yet."""
-    if request.older_than is not None:
-        limit = time.time() - request.older_than.total_seconds()
-        every = map(summarize, list_folders(request.home))
-        chosen = [run for run in every if run.written < limit and run.state != "running"]
-    else:
-        folders = {folder.run_id: folder for folder in (find_any_run(one, request.home) for one in request.references)}
-        chosen = list(map(summarize, folders.values()))
-    latest_first = sorted(chosen, key=lambda run: run.written, reverse=True)
-    return Removal("run", tuple(_removable(run, request.home) for run in latest_first))
 
-
-def _removable(run: RunSummary, home: Path | None) -> Removable:
-    name = _name(run) or run.title or "-"
-    line = f"{run.run_id}  {_started(run)}  {name}  {describe_cells(run)}  {format_size(run.size)}"
-
-    def remove() -> None:
-        runs.clear_leftovers(home)
+    def remove(run: RunSummary) -> None:
+        runs.clear_leftovers(request.home)
         runs.remove(RunFolder(run.path))
 
-    return Removable(run.run_id, line, remove)
+    return _removal("run", _select(request), "size", remove)
+
+
+def choose_predictions(request: PruneRunsRequest) -> Removal:
+    """Find the runs that are meant and have predictions; none are removed yet."""
+    chosen = [run for run in _select(request) if run.predictions]
+    return _removal("prediction folder", chosen, "predictions", lambda run: remove_kept(RunFolder(run.path)))
+
+
+def _select(request: ChosenRuns) -> list[RunSummary]:
+    """The runs that are named, or all that are older, the latest first; one that is being executed must be named."""
+    if request.references:
+        folders = {folder.run_id: folder for folder in (find_any_run(one, request.home) for one in request.references)}
+        chosen = list(map(summarize, folders.values()))
+    else:
+        limit = time.time() - (request.older_than.total_seconds() if request.older_than is not None else 0)
+        every = map(summarize, list_folders(request.home))
+        chosen = [run for run in every if run.written < limit and run.state != "running"]
+    return sorted(chosen, key=lambda run: run.written, reverse=True)
+
+
+def _removal(noun: str, chosen: Iterable[RunSummary], size: str, remove: Callable[[RunSummary], object]) -> Removal:
+    things = []
+    for run in chosen:
+        name = _name(run) or run.title or "-"
+        line = f"{run.run_id}  {_started(run)}  {name}  {describe_cells(run)}  {format_size(getattr(run, size))}"
+        things.append(Removable(run.run_id, line, partial(remove, run)))
+    return Removal(noun, tuple(things))
 
 
 @dataclass(frozen=True)

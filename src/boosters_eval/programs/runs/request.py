@@ -1,4 +1,4 @@
-"""What `runs list|show|open|remove`, `verify` and `track` are asked for."""
+"""What `runs list|show|open|remove|prune`, `verify` and `track` are asked for."""
 
 from __future__ import annotations
 
@@ -49,13 +49,8 @@ class ShowRunRequest(InHome, JsonOption, Request):
     reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
 
 
-class RemoveRunsRequest(InHome, RemovalOptions, Request):
-    command: ClassVar = "runs remove"
-    help: ClassVar = """\
-Remove runs, with all their attempts. One that is being executed stays.
-
-What was written elsewhere stays: baselines, reports, and gate decisions, which can no longer be verified."""
-    program: ClassVar = "boosters_eval.programs.runs.manage:choose_runs"
+class ChosenRuns(InHome, RemovalOptions):
+    """Which runs are meant."""
 
     references: str | Sequence[str] = parameter(
         (), kind=text(RUN_REFERENCE.words, "RUN..."), argument=True, help=_REFERENCE
@@ -64,10 +59,37 @@ What was written elsewhere stays: baselines, reports, and gate decisions, which 
         None, kind=SPAN, help="All runs last written to before so long: 12h, 30d, 8w."
     )
 
+
+class RemoveRunsRequest(ChosenRuns, Request):
+    command: ClassVar = "runs remove"
+    help: ClassVar = """\
+Remove runs, with all their attempts. One that is being executed stays.
+
+What was written elsewhere stays: baselines, reports, and gate decisions, which can no longer be verified."""
+    program: ClassVar = "boosters_eval.programs.runs.manage:choose_runs"
+
     def check(self) -> None:
         super().check()
         if bool(self.references) == (self.older_than is not None):
             raise ConfigError(f"Use either {named('references')} or {named('older_than')} to choose what to remove.")
+
+
+class PruneRunsRequest(ChosenRuns, Request):
+    command: ClassVar = "runs prune"
+    help: ClassVar = """\
+Remove what runs can do without, from all runs unless some are named. Their results stay.
+
+Without its predictions, the verdicts of a run come from its splits alone."""
+    program: ClassVar = "boosters_eval.programs.runs.manage:choose_predictions"
+
+    predictions: bool = parameter(False, help="Remove what models predicted for each row.")
+
+    def check(self) -> None:
+        super().check()
+        if not self.predictions:
+            raise ConfigError(f"Say what to remove: use {named('predictions')}.")
+        if self.references and self.older_than is not None:
+            raise ConfigError(f"Use either {named('references')} or {named('older_than')}, not both.")
 
 
 class VerifyRequest(InHome, Request):

@@ -1,0 +1,127 @@
+"""What each fit said of each row: packed without loss where it is kept, and read back for the statistics of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from boosters_eval.core.errors import RunError
+from boosters_eval.engine.artifacts import load_array, locate_array, save_array
+from boosters_eval.engine.predictions import PredictionsRecord
+from boosters_eval.runners.result import KeptRows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.runners.result import BenchmarkResult
+
+_REALS = ("<f4", "<f8")
+_LABELS = ("|u1", *_REALS)  # classes and grades are few
+_CODES = ("|u1", "<u2", "<u4", "<i8")
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """The validation rows of a split, in the order in which they are predicted. All libraries share them."""
+
+    rows: NDArray[np.int64]  # their numbers in the data set
+    y_true: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+    queries: NDArray[np.int64] | None = None  # of ranking: equal numbers are adjacent
+    groups: NDArray[np.int64] | None = None  # of a split by group, which are wholly on one side of it
+    sensitive: NDArray[np.int64] | None = None  # what the fairness metrics compare
+
+    @property
+    def units(self) -> NDArray[np.int64] | None:
+        """What is drawn independently, where that is not the row: the group, else the query."""
+        return self.queries if self.groups is None else self.groups
+
+
+@dataclass(frozen=True)
+class FitEvidence:
+    """What one fit predicted, and the rows that it predicted."""
+
+    result: BenchmarkResult
+    split: SplitRows
+    predictions: NDArray[np.float64]  # (n,), or (n, classes or quantiles): as they are scored
+
+
+@dataclass(frozen=True)
+class NoEvidence:
+    """Why what a fit predicted cannot be read."""
+
+    kind: Literal["left out", "removed", "lost", "elsewhere"]
+    reason: str  # in words, as in "it ..."
+
+
+def keep_rows(folder: Path, split: SplitRows, predictions: NDArray[Any]) -> KeptRows:
+    """Store what a fit predicted, and the rows of its split if nobody has yet."""
+    return KeptRows(
+        predictions=save_array(folder, pack(predictions, _REALS)), rows=save_array(folder, pack_rows(split))
+    )
+
+
+def pack(values: NDArray[Any], types: tuple[str, ...]) -> NDArray[Any]:
+    """Values in the first type that holds each of them exactly."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what a type cannot hold is not equal afterwards
+        found = (values.astype(kind) for kind in types[:-1])
+        return next((narrow for narrow in found if np.array_equal(narrow, values)), values.astype(types[-1]))
+
+
+def pack_rows(split: SplitRows) -> NDArray[Any]:
+    """The columns that a split has, as one array with named fields."""
+    kinds = {"y_true": _LABELS, "weights": _LABELS}
+    given = {item.name: value for item in fields(split) if (value := getattr(split, item.name)) is not None}
+    columns = {name: pack(np.asarray(value), kinds.get(name, _CODES)) for name, value in given.items()}
+    packed = np.empty(len(split.rows), dtype=[(name, column.dtype.str) for name, column in columns.items()])
+    for name, column in columns.items():
+        packed[name] = column
+    return packed
+
+
+def unpack_rows(packed: NDArray[Any]) -> SplitRows:
+    reals = ("y_true", "weights")
+    names = packed.dtype.names or ()
+    return SplitRows(**{name: packed[name].astype("<f8" if name in reals else "<i8") for name in names})
+
+
+class RowEvidence:
+    """What the fits of a run predicted, read when it is asked for."""
+
+    def __init__(self, results: ResultCollection) -> None:
+        self._folder = results.folder
+        self._splits: dict[str, SplitRows] = {}  # of which libraries share each
+
+    def of(self, result: BenchmarkResult) -> FitEvidence | NoEvidence:
+        """What one fit predicted. An array that was changed is no evidence, and `verify` says so too."""
+        folder, kept = self._folder, result.kept
+        if kept is None:
+            return NoEvidence("left out", "its predictions were not kept")
+        if folder is None:
+            return NoEvidence("elsewhere", "its predictions are where it ran, and these are results from a file")
+        try:
+            predictions = load_array(folder.predictions, kept.predictions).astype(np.float64)
+            if kept.rows not in self._splits:
+                self._splits[kept.rows] = unpack_rows(load_array(folder.predictions, kept.rows))
+        except RunError as error:
+            gone = [it for it in result.kept_digests if not locate_array(folder.predictions, it).exists()]
+            if gone and self._removed.issuperset(gone):
+                return NoEvidence("removed", "its predictions were removed to make room")
+            return NoEvidence("lost", str(error))
+        return FitEvidence(result, self._splits[kept.rows], predictions)
+
+    @cached_property
+    def _removed(self) -> frozenset[str]:
+        record = None if self._folder is None else PredictionsRecord.read(self._folder)
+        return frozenset(record.removed if record else ())
+
+
+def read_evidence(results: ResultCollection) -> RowEvidence:
+    """What the fits of a run predicted: `of(result)` gives the arrays of one, or why there are none."""
+    return RowEvidence(results)
