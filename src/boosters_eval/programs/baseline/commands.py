@@ -401,4 +401,6 @@ def _only(results: ResultCollection, libraries: tuple[str, ...] | None) -> Resul
             raise UnknownNameError("library of the results", name, known)
     every = {name: getattr(results, name) for name in ("results", "errors", "unsupported", "unavailable")}
     kept = {name: [item for item in items if item.library in libraries] for name, items in every.items()}
-    return ResultCollection(**kept, run_id=results.run_id, suite=results.suite, metadata=results.metadata)
+    return ResultCollection(
+        **kept, run_id=results.run_id, suite=results.suite, metadata=results.metadata, folder=results.folder
+    )
