@@ -20,7 +20,6 @@ from boosters_eval.stats.bootstrap import (
     covered_level,
     intraclass_correlation,
     largest_lump,
-    mostly_binary,
     units_needed,
     vouched_threshold,
 )
@@ -209,8 +208,9 @@ def test_five_cases_are_enough_and_do_not_warn(caplog):
 def test_scores_that_are_mostly_zero_or_one_warn(caplog):
     compute_lower_bound_95([1.0] * 9 + [0.0], run_id="0123abcd")
     assert "bootstrap_scores_mostly_binary: n_cases=10 run_id=0123abcd" in caplog.text
-    assert mostly_binary([1.0] * 5)
-    assert not mostly_binary([1.0] * 8 + [0.5] * 2)
+    caplog.clear()
+    compute_lower_bound_95([1.0] * 8 + [0.5] * 2, run_id="0123abcd")
+    assert not caplog.text
 
 
 def test_the_order_of_the_scores_is_part_of_the_input():

@@ -207,7 +207,8 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
             *key, Status.NEW, note="no baseline", counts=False, flaky=result.failed_before if result else {}
         )
         if recorded:
-            counts = _counts(recorded.library, rules, upgrades)
+            usual = key[1] == HOME_LIBRARY or key[1] not in upgrades
+            counts = usual if rules.under_test is None else key[1] in rules.under_test
             finding = replace(
                 finding,
                 status=Status.SKIPPED,
@@ -216,7 +217,7 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
                 baseline=recorded.primary,
                 note="",
                 counts=counts,
-                upgrade=upgrades.get(recorded.library),
+                upgrade=upgrades.get(key[1]),
             )
         elif result:
             finding = replace(finding, metric=result.primary_metric, current=result.primary)
@@ -243,12 +244,6 @@ def check_rules(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: Check
     for name in rules.tolerance_for:
         if name not in metrics | configs:
             raise UnknownNameError("config or primary metric", name, metrics | configs)
-
-
-def _counts(library: str, rules: CheckRules, upgrades: dict[str, tuple[str, str]]) -> bool:
-    if rules.under_test is not None:
-        return library in rules.under_test
-    return library == HOME_LIBRARY or library not in upgrades
 
 
 def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
@@ -283,11 +278,13 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     evidence = pair_evidence(then, now, metric, statistical=rules.statistical, alpha=rules.alpha)
     changed = describe_changed_parameters(then.parameters, now.parameters)
     remarks = (evidence.obstacle, evidence.remark, changed)
+    before, after = evidence.before.mean, evidence.after.mean
+    from_zero = math.copysign(math.inf, after) if after else 0.0
     finding = replace(
         base,
         baseline=evidence.before,
         current=evidence.after,
-        change=_relative_change(evidence.before.mean, evidence.after.mean),
+        change=(after - before) / abs(before) if before else from_zero,
         p_value=evidence.p_value,
         note="; ".join(filter(None, remarks)),
     )
@@ -336,12 +333,6 @@ def _suspect(finding: Finding, evidence: Evidence, needed: int | None) -> Findin
         text = "no number of seeds would make such a change significant, as splits share rows"
     note = f"{finding.note}, {text}" if finding.note else text
     return replace(finding, status=Status.SUSPECTED, note=note, seeds_needed=needed, decided=False)
-
-
-def _relative_change(before: float, after: float) -> float:
-    if before == 0:
-        return 0.0 if after == 0 else math.copysign(math.inf, after)
-    return (after - before) / abs(before)
 
 
 def describe_changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:

@@ -350,9 +350,9 @@ def judge_pair(check: Check, config: str, library: str) -> tuple[Literal["passed
 
 
 def _judge(finding: Finding, check: Check) -> str:
-    if finding.is_regression or finding.is_suspected:
+    if finding.failure in ("regression", "suspected"):
         return "failure"
-    if finding.is_error or finding.failed_cells or (finding.flaky and check.too_flaky):
+    if finding.fails or finding.failed_cells or (finding.flaky and check.too_flaky):
         return "error"
     return "skipped" if finding.status in (Status.SKIPPED, Status.NEW) else ""
 

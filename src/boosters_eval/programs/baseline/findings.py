@@ -43,8 +43,12 @@ class Status(Enum):
     NEW = "new"
 
 
-_REGRESSIONS = frozenset({Status.REGRESSION, Status.CRASHED})
-_ERRORS = frozenset({Status.NOT_FINITE, Status.SKIPPED, Status.UNLIKE})
+Failure = Literal["regression", "suspected", "unanswered"]  # suspected: a regression could not be ruled out
+_FAILURES: dict[Status, Failure] = {
+    **dict.fromkeys((Status.REGRESSION, Status.CRASHED), "regression"),
+    Status.SUSPECTED: "suspected",
+    **dict.fromkeys((Status.NOT_FINITE, Status.UNLIKE, Status.SKIPPED), "unanswered"),
+}
 
 
 class CheckRules(Model):
@@ -97,24 +101,13 @@ class Finding:
     decided: bool = True  # False: more seeds could change the answer of the statistical rule
 
     @property
-    def is_regression(self) -> bool:
-        """Whether it fails the check as a regression."""
-        return self.counts and self.status in _REGRESSIONS
-
-    @property
-    def is_suspected(self) -> bool:
-        """Whether it fails the check because a regression could not be ruled out."""
-        return self.counts and self.status is Status.SUSPECTED
-
-    @property
-    def is_error(self) -> bool:
-        """Whether it fails the check for want of an answer."""
-        return self.counts and self.status in _ERRORS
+    def failure(self) -> Failure | None:
+        """As what it fails the check; None if it does not."""
+        return _FAILURES.get(self.status) if self.counts else None
 
     @property
     def fails(self) -> bool:
-        """Whether it fails the check at all."""
-        return self.is_regression or self.is_suspected or self.is_error
+        return self.failure is not None
 
 
 @dataclass(frozen=True)
@@ -142,7 +135,6 @@ class Check(ReportedFindings):
         return lay_out_check(self)
 
     def to_model(self) -> CheckDocument:
-        """What the file of a verdict holds."""
         return CheckDocument.of(self)
 
     def outcome(self, config: str, library: str) -> tuple[Literal["passed", "failed", "skipped"], str]:
@@ -154,17 +146,17 @@ class Check(ReportedFindings):
     @property
     def regressions(self) -> list[Finding]:
         """What got worse, crashes included."""
-        return [finding for finding in self.findings if finding.is_regression]
+        return [finding for finding in self.findings if finding.failure == "regression"]
 
     @property
     def suspected(self) -> list[Finding]:
         """What is beyond tolerance, but could be noise."""
-        return [finding for finding in self.findings if finding.is_suspected]
+        return [finding for finding in self.findings if finding.failure == "suspected"]
 
     @property
     def unanswered(self) -> list[Finding]:
         """What should have been compared and could not be."""
-        return [finding for finding in self.findings if finding.is_error]
+        return [finding for finding in self.findings if finding.failure == "unanswered"]
 
     @property
     def counted(self) -> list[Finding]:
@@ -188,12 +180,10 @@ class Check(ReportedFindings):
 
     @property
     def n_flaky(self) -> int:
-        """Cells that finished only after failing."""
         return _flaky_cells(self.findings)
 
     @property
     def too_flaky(self) -> bool:
-        """Whether there are more of them than allowed."""
         return self.n_flaky > self.rules.allow_flaky
 
     @property

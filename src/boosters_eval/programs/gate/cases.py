@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import compute_digest, load_json, read_text
 from boosters_eval.core.text import count_of
-from boosters_eval.metrics import higher_is_better
+from boosters_eval.metrics import find, higher_is_better
 from boosters_eval.programs.baseline.check import describe_changed_parameters
 from boosters_eval.programs.baseline.model import load_baseline
 from boosters_eval.programs.baseline.snapshot import Snapshot, collect_parameters
@@ -68,30 +68,23 @@ def read_references(path: Path, library: str) -> Quotation:
 
 
 def _reference(result: BaselineResult) -> Reference:
-    known = result.higher_is_better
+    known, same = result.higher_is_better, ("config", "data_digest", "split_digests", "parameters", "dataset")
     return Reference(
-        config=result.config,
+        **{name: getattr(result, name) for name in same},
         metric=result.primary_metric,
         higher_is_better=higher_is_better(result.primary_metric) if known is None else known,
         mean=result.primary.mean,
         per_seed=result.primary.per_seed,
-        data_digest=result.data_digest,
-        split_digests=result.split_digests,
-        parameters=result.parameters,
         profile=result.profile if result.parameters else None,
-        dataset=result.dataset,
     )
 
 
 def check_directions(references: Iterable[Reference]) -> None:
     """A known metric has one direction: read the other way round, a loss would be an improvement."""
     for reference in references:
-        try:
-            known = higher_is_better(reference.metric)
-        except UnknownNameError:
-            continue  # the user's own
-        if known != reference.higher_is_better:
-            better = "higher" if known else "lower"
+        known = find(reference.metric)  # None: the user's own
+        if known and known.higher_is_better != reference.higher_is_better:
+            better = "higher" if known.higher_is_better else "lower"
             raise GateError(
                 f"The baseline of {reference.config} says that {reference.metric} has another direction "
                 f"than it has: {better} is better."

@@ -14,6 +14,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
 from boosters_eval.core.files import check_format, compute_digest, load_json, read_text, write_atomically
 from boosters_eval.core.files import find_home as run_home
@@ -168,9 +170,7 @@ def _remarks(report: BenchRunReport) -> list[str]:
     value, alike = largest_lump(list(report.per_unit.values()))
     if alike <= MOSTLY * count:
         return []
-    return [
-        f"{alike} of {count} {noun}s score {value:g}, and scores that are alike do not show how large a rare loss is."
-    ]
+    return [f"{alike} of {count} {noun}s score {value:g}: scores that are all alike do not show how bad a rare loss is."]
 
 
 def decide_run(
@@ -376,8 +376,6 @@ def _content_id(cases: Iterable[Case]) -> str:
 
 
 def _tool_versions() -> dict[str, str]:
-    import numpy as np  # noqa: PLC0415 (its version is part of the record)
-
     return {
         "boosters_eval": version("boosters-eval"),
         "numpy": np.__version__,
