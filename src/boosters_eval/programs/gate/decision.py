@@ -170,7 +170,9 @@ def _remarks(report: BenchRunReport) -> list[str]:
     value, alike = largest_lump(list(report.per_unit.values()))
     if alike <= MOSTLY * count:
         return []
-    return [f"{alike} of {count} {noun}s score {value:g}: scores that are all alike do not show how bad a rare loss is."]
+    return [
+        f"{alike} of {count} {noun}s score {value:g}: scores that are all alike do not show how bad a rare loss is."
+    ]
 
 
 def decide_run(
