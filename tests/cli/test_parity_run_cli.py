@@ -71,7 +71,7 @@ def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
     verified = subprocess.run(
         [*PROGRAM, "parity", "oracles", "verify"], env=env, capture_output=True, text=True, check=True
     )
-    assert verified.stdout.count(": unchanged\n") == 6  # the oracle's and the canonical binding's, of three sizes
+    assert verified.stdout.count(": unchanged\n") == 6  # the reference's and the main binding's, of three sizes
 
 
 def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypatch):
@@ -232,18 +232,18 @@ HEADER = "method,backend,n,p,threads,own,status,verdict,binding_verdict,divergen
 @pytest.mark.parametrize(
     ("rows", "options", "code", "told"),
     [
-        ("m,a,9,1,1,True,ok,rounding,bit_exact,1e-9\n", (), 0, "AGREE: 1 cell judged"),
-        ("m,a,9,1,1,True,ok,divergent,bit_exact,0.5\n", (), 1, "m 9x1 a, 1 thread: divergent from the oracle (0.5)"),
-        ("m,a,9,1,1,True,ok,rounding,divergent,1e-9\n", (), 1, "divergent from the canonical binding"),
+        ("m,a,9,1,1,True,ok,rounding,bit_exact,1e-9\n", (), 0, "AGREE: 1 prediction compared"),
+        ("m,a,9,1,1,True,ok,divergent,bit_exact,0.5\n", (), 1, "m 9x1 a, 1 thread: differs from the reference by 0.5"),
+        ("m,a,9,1,1,True,ok,rounding,divergent,1e-9\n", (), 1, "differs from the project's main binding"),
         ("m,a,9,1,1,False,ok,divergent,,0.5\nm,b,9,1,1,True,ok,rounding,,0\n", (), 0, "AGREE"),
         ("m,a,9,1,1,False,ok,divergent,,0.5\n", ("--strict-external",), 1, "DIVERGE"),
         ("m,a,9,1,1,False,ok,divergent,,0.5\n", ("--own", "a"), 1, "DIVERGE"),
-        ("m,a,9,1,1,False,ok,divergent,,0.5\n", (), 2, "INCOMPLETE: 0 cells judged"),
-        ("m,a,9,1,1,True,ok,oracle_missing,bit_exact,\n", (), 2, "oracle_missing"),
+        ("m,a,9,1,1,False,ok,divergent,,0.5\n", (), 2, "INCOMPLETE: 0 predictions compared"),
+        ("m,a,9,1,1,True,ok,oracle_missing,bit_exact,\n", (), 2, "the reference has no stored prediction"),
         ("m,a,9,1,1,True,crashed,,,\n", (), 2, "m 9x1 a, 1 thread: crashed"),
         ("m,a,9,1,1,True,deferred,,,\n", (), 2, "deferred"),
         ("m,a,9,1,1,True,ok,,,\n", (), 2, "it has no verdict"),
-        ("m,a,9,1,1,True,ok,no_oracle,,\n", (), 2, "INCOMPLETE: 0 cells judged"),
+        ("m,a,9,1,1,True,ok,no_oracle,,\n", (), 2, "INCOMPLETE: 0 predictions compared"),
         ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", (), 2, "m 9x1 a, 1 thread: not_available"),
         ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", ("--allow-absent",), 0, "1 left out"),
     ],
@@ -257,7 +257,7 @@ def test_a_comma_may_be_part_of_a_file_name(boosters_eval, place):
     (place / "a,b.csv").write_text(HEADER + "m,alpha,9,1,1,True,ok,rounding,,0\n")
     (place / "more.csv").write_text(HEADER + "m,beta,9,1,1,True,ok,rounding,,0\n")
     told = boosters_eval("parity", "gate", "--csv", "a,b.csv", "more.csv", check=0).stdout
-    assert "AGREE: 2 cells judged" in told
+    assert "AGREE: 2 predictions compared" in told
 
 
 PLUGIN = """

@@ -113,7 +113,7 @@ def name_memory_limit(failure: Failure, limits: Limits) -> Failure:
 
 
 def _limit_sentence(limits: Limits, detail: str) -> str:
-    return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate ({detail})"
+    return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate" + (f" ({detail})" if detail else "")
 
 
 START_METHODS = ("fork", "spawn")

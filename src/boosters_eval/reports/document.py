@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.text import group_digits
 from boosters_eval.reports.numbers import MISSING, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from boosters_eval.reports.html.svg import Figure
     from boosters_eval.reports.tables import ReportTable
@@ -124,11 +124,55 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """More cells than a table can hold, each with a status: the page's script draws them from compact data."""
+class MatrixStatus:
+    """A word that cells of a matrix have in common, by which a reader filters them."""
 
-    counts: tuple[tuple[str, int, str], ...]  # a status, its cells, and what it means: what a reader filters by
-    data: Callable[[], Mapping[str, Any]]  # what the script draws
+    word: str
+    meaning: str
+    tone: str  # a color of the style sheet: exact, near, edge, habit, chance, apart, none, lost
+    mark: str = ""  # the sign of a cell without a result
+    n: int = 0  # cells that have it
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """A cell, and what is told of it where a reader opens it."""
+
+    status: str
+    shown: str
+    aside: str = ""
+    warning: str = ""
+    sentence: str = ""
+    output: str = ""  # what a program said
+    facts: tuple[tuple[str, Pairs], ...] = ()  # by heading
+    command: tuple[str, ...] = ()  # in parts that many cells share
+    samples: tuple[float, ...] = ()  # the first is the warm start
+    level: float | None = None  # what was made of the samples
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixGroup:
+    """One side of a matrix: it has a cell for each item and each combination of choices, in this order."""
+
+    name: str
+    items: tuple[str, ...]
+    choices: tuple[tuple[str, tuple[str, ...]], ...]  # a label, and the options of which one is drawn at a time
+    cells: Iterable[MatrixCell]
+    about: str = ""
+    reference: str = ""  # the item whose samples are drawn beside those of the others
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """More cells than a table can hold, each with a status: the page's script draws groups by items."""
+
+    nouns: tuple[str, str]  # what a group and an item are
+    statuses: tuple[MatrixStatus, ...]
+    absent: str  # the status of a combination that a group does not have
+    groups: Callable[[], Iterable[MatrixGroup]]
+    shared: tuple[tuple[int, ...], ...]  # the groups that share a matrix, by number
+    legend: str  # what a cell shows
+    samples: str  # what the samples are, as the title of their axis
     search: str  # the label of the search field
     instead: tuple[Block, ...] = ()  # the same where no script runs
 

@@ -95,19 +95,3 @@ class ReportedFindings(Reported, Findings):
         from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
 
         print_document(document, screen.console(), whole=screen.verbose, every_note=screen.verbose)
-
-
-class ListedFindings(ReportedFindings):
-    """Findings that are a list rather than a report: a line per row, also where there is no terminal."""
-
-    def show(self, screen: Screen) -> None:
-        """Tables and lines, one below the other."""
-        from boosters_eval.reports.document import Listing, PlainTable, show_cell  # noqa: PLC0415
-
-        for block in self.document().blocks():
-            if isinstance(block, PlainTable):
-                rows = [[show_cell(cell) for cell in row] for row in block.rows]
-                screen.rows(block.headings, rows, keys=block.keys)
-            elif isinstance(block, Listing):
-                for item in block.items:
-                    screen.say(f"{item.text}{item.mark}{item.rest}")

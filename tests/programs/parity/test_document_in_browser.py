@@ -43,15 +43,15 @@ def test_it_opens_offline_asks_for_nothing_and_complains_of_nothing(visit, name)
 
 def test_a_cell_says_verdict_time_and_speed_up_and_what_was_not_run_is_there(visit):
     seen = visit()
-    assert cell(seen, "sklearn").inner_text().split("\n") == ["bit_exact", "22.7 ms · oracle"]
+    assert cell(seen, "sklearn").inner_text().split("\n") == ["bit_exact", "22.7 ms · reference"]
     assert cell(seen, "pls4all").inner_text().split("\n") == ["rounding", "0.526 ms · 43\u00d7"]
-    assert cell(seen, "pls4all.sklearn").inner_text().split("\n")[-1] == "≠ canonical binding"
+    assert cell(seen, "pls4all.sklearn").inner_text().split("\n")[-1] == "≠ main binding"
     assert cell(seen, "octave.plsregress").inner_text().split("\n") == ["NR", "not run"]
     assert cell(seen, "R.simpls").inner_text().split("\n") == ["NR", "not available"]
     assert cell(seen, "hang").inner_text().split("\n") == ["⏳", "timeout"]
     assert cell(seen, "segfault").inner_text().split("\n") == ["—", "SIGSEGV"]
     backgrounds = {
-        word: seen.page.locator(f".cell.v-{word}").first.evaluate("(e) => getComputedStyle(e).backgroundColor")
+        word: seen.page.locator(f".cell[data-word={word}]").first.evaluate("(e) => getComputedStyle(e).backgroundColor")
         for word in ("bit_exact", "rounding", "boundary", "convention", "cross_check", "divergent", "not_available")
     }
     assert len(set(backgrounds.values())) == len(backgrounds)
@@ -65,7 +65,7 @@ def test_the_selectors_choose_size_and_threads(visit):
     card.get_by_label("Threads").select_option("2")
     assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 22\u00d7"
     cell(seen, "ikpls").click()
-    assert "pls, 2000x50, 2 threads" in seen.page.locator("#panel h3").inner_text()
+    assert "pls, size 2000x50, threads 2" in seen.page.locator("#panel h3").inner_text()
 
 
 def test_the_panel_shows_samples_differences_versions_and_the_command(visit):
@@ -84,9 +84,9 @@ def test_the_panel_shows_samples_differences_versions_and_the_command(visit):
         "4d53e10060cf4553",
     ):
         assert text in shown
-    assert panel.locator("svg circle.scored").count() == 14  # of the cell and of its oracle
+    assert panel.locator("svg circle.scored").count() == 14  # of the cell and of its reference
     assert panel.locator("svg circle.warm").count() == 2
-    assert panel.locator("svg circle title").nth(1).text_content() == "run 2: 2.080 ms"
+    assert panel.locator("svg circle title").nth(1).text_content() == "run 2: 2.08"
     assert panel.locator("svg").get_attribute("aria-label").startswith("pls4all.sklearn: 8 samples, reported 2.08 ms; ")
     row = next(row for row in given.story() if row.backend == "pls4all.sklearn")
     assert panel.locator("pre.command").inner_text() == " ".join(reproduce_parts(row))
@@ -123,7 +123,7 @@ def test_finding_and_highlighting(visit):
     chip = seen.page.locator(".chip[data-word=divergent]")
     chip.click()
     assert chip.get_attribute("aria-pressed") == "true"
-    assert seen.page.locator(".cell:not(.dim)").count() == seen.page.locator(".cell.v-divergent").count() == 1
+    assert seen.page.locator(".cell:not(.dim)").count() == seen.page.locator(".cell[data-word=divergent]").count() == 1
     chip.click()
     assert seen.page.locator(".cell.dim").count() == 0
 
@@ -136,7 +136,7 @@ def test_a_link_opens_its_cell(visit):
     assert url.endswith("#cell=pls&pls4all.sklearn&2000x50&1")
     seen.page.goto("about:blank")
     seen.page.goto(url)
-    assert "pls, 2000x50, 1 thread" in seen.page.locator("#panel h3").inner_text()
+    assert "pls, size 2000x50, threads 1" in seen.page.locator("#panel h3").inner_text()
     assert seen.page.locator(".matrix").first.get_by_label("Size").input_value() == "2000x50"
 
 

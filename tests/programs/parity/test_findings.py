@@ -155,7 +155,7 @@ def row(backend: str, verdict: str, data: str, day: int, **changes: Any) -> Pari
 def test_what_was_found_on_older_data_neither_fails_nor_passes_the_gate() -> None:
     mended = [row("a", "divergent", "old", 1), row("a", "rounding", "new", 2)]
     assert decide(mended).exit_code == 0
-    assert decide(mended[::-1]).summary == "AGREE: 1 cell judged, 0 divergent, 0 without a result"
+    assert decide(mended[::-1]).summary == "AGREE: 1 prediction compared, 0 too far apart, 0 without a result"
     broken = [row("a", "rounding", "old", 1), row("a", "divergent", "new", 2)]
     assert decide(broken).exit_code == 1
 
@@ -172,7 +172,6 @@ def test_a_cell_that_diverges_from_both_references_is_one_cell_of_the_gate():
         own=True, verdict="divergent", binding_verdict="divergent", divergence=0.5, binding_max_abs=0.25
     )
     found = decide([row])
-    assert found.divergent == (
-        "pls 200x50 sklearn, 1 thread: divergent from the canonical binding (0.25) and the oracle sklearn 1.9.1 (0.5)",
-    )
-    assert found.summary == "DIVERGE: 1 cell judged, 1 divergent, 0 without a result"
+    told = "differs from the project's main binding by 0.25 and from the reference sklearn 1.9.1 by 0.5"
+    assert found.divergent == (f"pls 200x50 sklearn, 1 thread: {told}",)
+    assert found.summary == "DIVERGE: 1 prediction compared, 1 too far apart, 0 without a result"

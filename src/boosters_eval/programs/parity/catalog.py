@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.modules import load_file
 from boosters_eval.programs.parity.backend import BACKENDS, Backend, BrokenBackendError, find_versions
+from boosters_eval.programs.parity.findings import name_kind
 from boosters_eval.programs.parity.method import GENERATORS, METHODS, Generator, MethodSpec, list_defined
-from boosters_eval.reports.document import Document, PlainTable, Section
-from boosters_eval.reports.findings import ListedFindings
+from boosters_eval.reports.document import Document, Paragraph, PlainTable, Section
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +50,14 @@ def list_declared(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
     return {name: METHODS[name].backends for name in names if name in METHODS}
 
 
+_ABOUT = {
+    "Methods": "Each method is computed by several backends. Their predictions are compared with those of its reference"
+    " implementation (its oracle), up to the tolerance.",
+    "Backends": "A backend is a library, program or binding that computes methods. 'parity gate' checks those of the"
+    " project under test; the others are there for comparison.",
+}
+
+
 @dataclass(frozen=True)
 class ListedBackend:
     """A backend, and whether it can be used here."""
@@ -61,7 +70,8 @@ class ListedBackend:
 
 
 @dataclass(frozen=True)
-class ParityListing(ListedFindings):
+class ParityListing(ReportedFindings):
+    plain: ClassVar = True
     methods: tuple[MethodSpec, ...]
     backends: tuple[ListedBackend, ...]
 
@@ -80,14 +90,15 @@ class ParityListing(ListedFindings):
         backends = []
         for backend in self.backends:
             found = ", ".join(f"{name} {version}" for name, version in backend.versions.items())
-            kind = "own" if backend.own else "external"
-            backends.append((backend.name, backend.language, kind, backend.missing or f"yes ({found})"))
-        columns = ("method", "oracle", "tolerance", "sizes", "backends", "description")
+            backends.append(
+                (backend.name, backend.language, name_kind(backend.own), backend.missing or f"yes ({found})")
+            )
+        columns = ("method", "reference", "tolerance", "sizes", "backends", "description")
         tables = (
             PlainTable("Methods", columns, methods),
-            PlainTable("Backends", ("backend", "language", "kind", "available"), tuple(backends)),
+            PlainTable("Backends", ("backend", "language", "project", "available"), tuple(backends)),
         )
-        sections = (Section(table.name.lower(), table.name, (table,)) for table in tables)
+        sections = (Section(table.name.lower(), table.name, (Paragraph(_ABOUT[table.name]), table)) for table in tables)
         return Document("What can be compared", sections=tuple(sections))
 
     def to_model(self) -> dict[str, Any]:

@@ -7,17 +7,25 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from math import isfinite
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
-from boosters_eval.core.text import clean_lines, clean_message, count_of, group_digits, join_words
+from boosters_eval.core.text import clean_message, count_of, group_digits, join_words
 from boosters_eval.engine.journal import pause_collection
 from boosters_eval.programs.parity.catalog import list_declared, register_files
-from boosters_eval.programs.parity.findings import QUIET, WORDS, build_parity_report, name_oracle, reproduce_parts
+from boosters_eval.programs.parity.findings import (
+    MAIN,
+    QUIET,
+    WORDS,
+    build_parity_report,
+    name_kind,
+    name_oracle,
+    read_facts,
+    reproduce_parts,
+)
 from boosters_eval.programs.parity.rows import merge, read_rows
-from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
 from boosters_eval.reports.document import (
     Block,
     Card,
@@ -25,6 +33,9 @@ from boosters_eval.reports.document import (
     Fact,
     MarkedCell,
     Matrix,
+    MatrixCell,
+    MatrixGroup,
+    MatrixStatus,
     Notes,
     Paragraph,
     PlainTable,
@@ -33,15 +44,17 @@ from boosters_eval.reports.document import (
 from boosters_eval.reports.numbers import MISSING, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.parity.findings import MethodAxes, ParityCell, ParityReport
     from boosters_eval.programs.parity.request import ParityRenderRequest
+    from boosters_eval.programs.parity.rows import ParityRow
 
 _LEGEND = (
-    "Each cell: verdict against the oracle, time, and speed-up over the oracle at the same size and threads. "
+    "Each cell is one method on one backend: how its predictions compare with the reference, its time, and its speed-up"
+    " over the reference at the same size and threads. "
     f"{BindingStatus.TIMEOUT.mark} timed out, {BindingStatus.FAILED.mark} failed, "
     f"{BindingStatus.NOT_RUN.mark} was not run; the reasons are under Findings."
 )
@@ -80,16 +93,18 @@ def lay_out_report(report: ParityReport) -> Document:
     measured = _say_dates(report)
     counts = (*report.totals.items(), ("all", len(report.cells)))
     totals = PlainTable("Totals", ("Result", "Cells"), counts)
+    instead = (Paragraph(_LEGEND), *(_lay_out_method(method, cells) for method, cells in _by_method(report)))
     sections = (
         Section("totals", "Totals", (totals,) if report.cells else (), only="text", preface=True),
-        Section("matrices", "Methods", _lay_out_cells(report), short="Matrices"),
+        Section("matrices", "Methods", (_lay_out_matrix(report, instead),) if report.cells else (), short="Matrices"),
         _lay_out_backends(report),
         _lay_out_findings(report),
         Section("notes", "Notes", (Notes(report.notes),) if report.notes else ()),
         Section("environment", "Environment", (_list_facts(report, measured),)),
     )
     lead = (
-        "The same method on the same bytes, carried out by each backend, compared with a declared oracle, and timed. "
+        "Each method runs on the same data in every backend. Its predictions are compared with those of the method's"
+        " reference implementation (its oracle), and its runs are timed. "
         f"Measured {measured}."
     )
     return Document("Cross-binding parity", _answer(report), lead, _count_cells(report), sections=sections)
@@ -101,16 +116,16 @@ def _answer(report: ParityReport) -> tuple[str, ...]:
     if not ran:
         return ("No cell has a result." if report.cells else "No results.",)
     said, of_all = [], f"of {count_of(len(ran), 'prediction')}"
-    for word, against in (("verdict", "the oracle"), ("binding_verdict", "the canonical binding")):
+    for word, against in (("verdict", "the reference"), ("binding_verdict", MAIN)):
         apart = [clean_message(row.backend) for row in ran if getattr(row, word) is ParityVerdict.DIVERGENT]
         if apart:
-            verb = "diverges" if len(apart) == 1 else "diverge"
+            verb = "differs" if len(apart) == 1 else "differ"
             names = join_words(dict.fromkeys(apart), most=5)
             said.append(f"{group_digits(len(apart))} {of_all} {verb} from {against}: {names}.")
     if not said:
-        said.append(f"None {of_all} diverges from its reference.")
+        said.append(f"None {of_all} differs from its reference.")
     if lost := sum(row.verdict is ParityVerdict.ORACLE_MISSING for row in ran):
-        said.append(f"{group_digits(lost)} {of_all} could not be compared: the oracle is missing.")
+        said.append(f"{group_digits(lost)} {of_all} could not be compared: the reference has no stored predictions.")
     if failed := sum(cell.failed for cell in report.cells):
         said.append(f"{count_of(failed, 'cell')} failed.")
     return tuple(said)
@@ -130,13 +145,14 @@ def _count_cells(report: ParityReport) -> tuple[Fact, ...]:
     )
 
 
-def _lay_out_cells(report: ParityReport) -> tuple[Block, ...]:
-    if not report.cells:
-        return ()
-    by_method = groupby(report.cells, lambda cell: cell.row.method)
-    cards = (_lay_out_method(method, cells) for method, (_, cells) in zip(report.methods, by_method, strict=True))
-    counts = tuple((word, n, WORDS[word].meaning) for word, n in report.totals.items())
-    return (Matrix(counts, partial(pack_cells, report), "Find a method or backend", (Paragraph(_LEGEND), *cards)),)
+def _by_method(report: ParityReport) -> Iterator[tuple[MethodAxes, Iterator[ParityCell]]]:
+    by_name = groupby(report.cells, lambda cell: cell.row.method)
+    yield from ((method, cells) for method, (_, cells) in zip(report.methods, by_name, strict=True))
+
+
+def _name_reference(method: MethodAxes) -> str:
+    limit = "" if method.tolerance is None else f", within {method.tolerance:g} ({clean_message(method.metric)})"
+    return f"reference {clean_message(method.oracle)}{limit}" if method.oracle else ""
 
 
 def _lay_out_method(method: MethodAxes, cells: Iterable[ParityCell]) -> Card:
@@ -147,15 +163,15 @@ def _lay_out_method(method: MethodAxes, cells: Iterable[ParityCell]) -> Card:
         (clean_message(backend), *shown[at * len(columns) : (at + 1) * len(columns)])
         for at, backend in enumerate(method.backends)
     )
-    about = f"Oracle: {clean_message(method.oracle)}, within {method.tolerance} ({clean_message(method.metric)})."
+    about = _name_reference(method)
     table = PlainTable(clean_message(method.name), ("Backend", *columns), rows)
-    return Card(clean_message(method.name), (Paragraph(about), table) if method.oracle else (table,))
+    return Card(clean_message(method.name), (Paragraph(f"R{about[1:]}."), table) if about else (table,))
 
 
 def _show_cell(cell: ParityCell) -> str:
     if cell.mark:
         return cell.mark
-    binding = " (binding divergent)" if cell.row.binding_verdict is ParityVerdict.DIVERGENT else ""
+    binding = " (differs from the main binding)" if cell.row.binding_verdict is ParityVerdict.DIVERGENT else ""
     speed = "" if cell.speedup is None else f", {_format_ratio(cell.speedup)}"
     return f"{cell.word}{binding} {_format_ms(cell.row.reported_ms)}{speed}"
 
@@ -172,7 +188,7 @@ def _explain(cell: ParityCell) -> str:
     elif row.verdict not in QUIET:
         told.append(cell.reason or WORDS[cell.word].meaning)
     if row.binding_verdict is ParityVerdict.DIVERGENT:
-        told.append(f"{_format(row.binding_max_abs)} (max abs) from the canonical binding")
+        told.append(f"{_format(row.binding_max_abs)} (max abs) from {MAIN}")
     return "; ".join(told)
 
 
@@ -180,8 +196,8 @@ def _lay_out_backends(report: ParityReport) -> Section:
     rows = []
     for score in report.scores:
         words = ", ".join(f"{n} {word}" for word, n in score.words.items())
-        own = f"; {score.binding_divergent} divergent from the canonical binding" if score.binding_divergent else ""
-        kind = f"{'own' if score.own else 'external'}{f', {score.language}' if score.language else ''}"
+        own = f"; {score.binding_divergent} divergent from {MAIN}" if score.binding_divergent else ""
+        kind = f"{name_kind(score.own)}{f', {score.language}' if score.language else ''}"
         speed = MISSING if score.median_speedup is None else _format_ratio(score.median_speedup)
         failed = MarkedCell(str(score.n_failed), "worse", score.n_failed) if score.n_failed else 0
         median = MarkedCell(speed, value=score.median_speedup)
@@ -201,7 +217,7 @@ def _lay_out_findings(report: ParityReport) -> Section:
     ranked = sorted(found.items(), key=lambda item: _rank(item[1][0]))
     for (word, method, backend, told), cells in ranked[:_MAX_FINDINGS]:
         places = [f"{cell.row.n}x{cell.row.p} @{cell.row.threads}" for cell in cells]
-        mark = MarkedCell(word, f"word v-{word}", title=WORDS[word].meaning)
+        mark = MarkedCell(word, f"word v-{_find_tone(WORDS[word])}", title=WORDS[word].meaning)
         rows.append(
             (mark, clean_message(method), clean_message(backend), join_words(places, most=4), clean_message(told))
         )
@@ -249,75 +265,119 @@ def _format(value: float | None) -> str:
     return number(value, 3) if isfinite(value) else str(value)
 
 
-# What the script of the page draws. Each text is there once, by number, and cells have no names.
-_TEXTS = (
-    *("signal", "message", "convention", "oracle", "divergence_metric", "timing_statistic", "timing_schema"),
-    *("stop_reason", "versions_json", "host_json", "run_id", "measured_at", "parameters_digest", "data_digest"),
-)
-_NUMBERS = (
-    *("reported_ms", "load_ms", "prepare_ms", "fit_ms", "predict_ms", "divergence", "tolerance", "max_abs"),
-    *("relative_rmse", "rows_off", "binding_max_abs", "n_runs", "total_runs", "threads_observed"),
-)
+_TONES = {
+    ParityVerdict.BIT_EXACT: "exact",
+    ParityVerdict.ROUNDING: "near",
+    ParityVerdict.BOUNDARY: "edge",
+    ParityVerdict.CONVENTION: "habit",
+    ParityVerdict.CROSS_CHECK: "chance",
+    ParityVerdict.DIVERGENT: "apart",
+    ParityVerdict.ORACLE_MISSING: "apart",
+    ParityVerdict.NO_ORACLE: "none",
+}
 
 
-def pack_cells(report: ParityReport) -> dict[str, Any]:
-    """The whole report in columns. The cells stand in the order of method, backend, size and threads."""
-    texts: dict[str, int] = {"": 0}
-    columns = _pack_columns(report.cells, texts)
+def _find_tone(word: Word) -> str:
+    """The color of a verdict; a cell that was tried and has none is lost, one that was not tried is gray."""
+    return _TONES.get(word) or ("lost" if getattr(word, "started", False) else "none")
+
+
+def _lay_out_matrix(report: ParityReport, instead: tuple[Block, ...]) -> Matrix:
     places = {method.name: position for position, method in enumerate(report.methods)}
-    return {
-        "words": list(WORDS),
-        "marks": [getattr(word, "mark", "") for word in WORDS.values()],
-        "meanings": [word.meaning for word in WORDS.values()],
-        "methods": [
-            {
-                "name": clean_lines(method.name),
-                "backends": [clean_lines(name) for name in method.backends],
-                "sizes": [str(size) for size in method.sizes],
-                "threads": method.threads,
-                "oracle": clean_lines(method.oracle),
-                "oracleBackend": clean_lines(name_oracle(method.oracle)),
-                "metric": method.metric,
-                "tolerance": method.tolerance,
-            }
-            for method in report.methods
-        ],
-        "matrices": [[places[name] for name in matrix] for matrix in report.matrices],
-        "texts": [clean_lines(text) for text in texts],
-        "cells": columns,
+    return Matrix(
+        nouns=("method", "backend"),
+        statuses=tuple(
+            MatrixStatus(name, word.meaning, _find_tone(word), getattr(word, "mark", ""), report.totals.get(name, 0))
+            for name, word in WORDS.items()
+        ),
+        absent=BindingStatus.NOT_RUN.value,
+        groups=partial(_group_cells, report),
+        shared=tuple(tuple(places[name] for name in matrix) for matrix in report.matrices),
+        legend="Each cell: result, time, speed-up over the reference",
+        samples="Time per run (ms)",
+        search="Find a method or backend",
+        instead=instead,
+    )
+
+
+def _group_cells(report: ParityReport) -> Iterator[MatrixGroup]:
+    """The cells stand in the order of method, backend, size and threads."""
+    for method, cells in _by_method(report):
+        yield MatrixGroup(
+            name=method.name,
+            items=method.backends,
+            choices=(("Size", tuple(map(str, method.sizes))), ("Threads", tuple(map(str, method.threads)))),
+            cells=map(_describe_cell, cells),
+            about=_name_reference(method),
+            reference=name_oracle(method.oracle),
+        )
+
+
+def _describe_cell(cell: ParityCell) -> MatrixCell:
+    """What is seen of a cell, and everything that is known of it."""
+    row = cell.row
+    aside = "" if cell.speedup is None else _format_ratio(cell.speedup)
+    apart = row.binding_verdict is ParityVerdict.DIVERGENT
+    facts = {
+        "Differences": _list_differences(row),
+        "Time": _list_times(cell),
+        "Versions": tuple(read_facts(row.versions_json).items()),
+        "Run": (
+            *read_facts(row.host_json).items(),
+            *(("Measured", row.measured_at), ("Run", row.run_id)),
+            *(("Parameters", row.parameters_digest), ("Data", row.data_digest)),
+        ),
     }
+    known = {heading: tuple((name, text) for name, text in pairs if text) for heading, pairs in facts.items()}
+    return MatrixCell(
+        status=cell.word,
+        shown=(row.signal or cell.word).replace("_", " ") if cell.mark else _format_ms(row.reported_ms),
+        aside="" if cell.mark else "reference" if row.backend == name_oracle(row.oracle) else aside,
+        warning="\u2260 main binding" if apart and not cell.mark else "",
+        sentence=row.convention,
+        output=": ".join(part for part in (row.signal, row.message) if part),
+        facts=tuple((heading, pairs) for heading, pairs in known.items() if pairs),
+        command=reproduce_parts(row),
+        samples=tuple(sample / 1e6 for sample in row.samples_ns),
+        level=row.reported_ms if isfinite(row.reported_ms or 0.0) else None,
+    )
 
 
-def _pack_columns(cells: Sequence[ParityCell], texts: dict[str, int]) -> dict[str, list[Any]]:
-    def intern(found: Iterable[str | None]) -> list[int]:
-        return [texts.setdefault(text or "", len(texts)) for text in found]
+def _list_differences(row: ParityRow) -> Iterator[tuple[str, str]]:
+    yield "Reference", row.oracle
+    if row.divergence is not None:
+        limit = "" if row.tolerance is None else f", tolerance {row.tolerance:g}"
+        yield "Judged by", f"{row.divergence_metric} {_format(row.divergence)}{limit}"
+    for name, value in (("Max abs", row.max_abs), ("Relative RMSE", row.relative_rmse)):
+        yield name, "" if value is None else _format(value)
+    yield "Rows off", "" if row.rows_off is None else percent(row.rows_off, sign=False)
+    if row.binding_verdict is not None:
+        far = "" if row.binding_max_abs is None else f", max abs {_format(row.binding_max_abs)}"
+        yield "Main binding", f"{row.binding_verdict.value}{far}"
 
-    rows = [cell.row for cell in cells]
-    numbers = {word: position for position, word in enumerate(WORDS)}
-    commands = [reproduce_parts(row) for row in rows]
-    # The nanoseconds in which the smallest sample has four digits, which is all that a chart can show.
-    units = [int(10 ** max(0, len(str(min(row.samples_ns, default=0))) - 4)) for row in rows]
-    return {
-        "word": [numbers[cell.word] for cell in cells],
-        "binding": [-1 if row.binding_verdict is None else numbers[row.binding_verdict.value] for row in rows],
-        "speedup": [_shorten(cell.speedup) for cell in cells],
-        "repeatable": [None if row.repeatable is None else int(row.repeatable) for row in rows],
-        "what": intern(what for what, _ in commands),
-        "how": intern(how for _, how in commands),
-        "unit": units,
-        "samples": [
-            [(sample + unit // 2) // unit for sample in row.samples_ns] for row, unit in zip(rows, units, strict=True)
-        ],
-        **{name: list(map(_shorten, map(attrgetter(name), rows))) for name in _NUMBERS},
-        **{name: intern(map(attrgetter(name), rows)) for name in _TEXTS},
+
+def _list_times(cell: ParityCell) -> Iterator[tuple[str, str]]:
+    row = cell.row
+    if row.reported_ms is not None:
+        yield "Reported", _format_ms(row.reported_ms)
+    if row.n_runs is not None:
+        how = f"{row.timing_schema}, ended by: {row.stop_reason.replace('_', ' ')}"
+        runs = f"{row.timing_statistic} of {count_of(row.n_runs, 'run')}, {row.total_runs} with the warm start ({how})"
+        yield "Statistic", runs
+    if cell.speedup is not None:
+        yield "Speed-up", f"{_format_ratio(cell.speedup)} the speed of the reference"
+    phases = {
+        "Load (not counted)": row.load_ms,
+        "Prepare": row.prepare_ms,
+        "Fit": row.fit_ms,
+        "Predict": row.predict_ms,
     }
-
-
-def _shorten(value: float | None) -> int | float | str | None:
-    """A number in few digits, but enough to be rounded once more; one that JSON cannot hold is a word."""
-    if value is None or isinstance(value, int):
-        return value
-    if not isfinite(value):
-        return str(value)
-    rounded = float(f"{value:.9g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+    for name, value in phases.items():
+        yield name, "" if value is None else _format_ms(value)
+    if row.threads_observed is not None:
+        yield "Threads", f"{row.threads} asked for, {row.threads_observed} observed"
+    if row.repeatable is not None:
+        yield (
+            "Repeatable",
+            f"{'yes: a second run gave the same' if row.repeatable else 'no: a second run gave other'} bits",
+        )

@@ -62,9 +62,9 @@ class ParityDecision(ReportedFindings, Model):
     def summary(self) -> str:
         """The decision in one line."""
         word = {0: "AGREE", 1: "DIVERGE", 2: "INCOMPLETE"}[int(self.exit_code)]
-        absent = f", {self.n_absent} left out" if self.n_absent else ""
-        counts = f"{len(self.divergent)} divergent, {len(self.without_result)} without a result"
-        return f"{word}: {count_of(self.n_judged, 'cell')} judged, {counts}{absent}"
+        absent = f", {self.n_absent} left out (not installed here, or without the method)" if self.n_absent else ""
+        counts = f"{len(self.divergent)} too far apart, {len(self.without_result)} without a result"
+        return f"{word}: {count_of(self.n_judged, 'prediction')} compared, {counts}{absent}"
 
     def document(self) -> Document:
         lines = (Listing.of(*self.objections),) if self.objections else ()
@@ -75,8 +75,14 @@ class ParityDecision(ReportedFindings, Model):
             screen.say(sentence)
 
 
+MAIN = "the project's main binding"
 _UNCOMPARED = (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING)
 _OLDER = "only measured on other data or with other parameters than the newest of that size"
+
+
+def name_kind(own: bool) -> str:
+    """Whether a backend belongs to the project under test."""
+    return "under test" if own else "other"
 
 
 def _lack(row: ParityRow) -> str:
@@ -117,19 +123,19 @@ def decide(
             lacking.append(f"{name}: {lack}")
             continue
         comparisons = (
-            (row.binding_verdict, "the canonical binding", row.binding_max_abs),
-            (row.verdict, f"the oracle {row.oracle}", row.divergence),
+            (row.binding_verdict, MAIN, row.binding_max_abs),
+            (row.verdict, f"the reference {row.oracle}", row.divergence),
         )
         judged += any(word not in _UNCOMPARED for word, *_ in comparisons)
         apart = [
-            against.strip() + ("" if far is None else f" ({far:.3g})")
+            f"from {against.strip()}" + ("" if far is None else f" by {far:.3g}")
             for word, against, far in comparisons
             if word is ParityVerdict.DIVERGENT
         ]
         if apart:
-            divergent.append(f"{name}: divergent from {join_words(apart)}")
+            divergent.append(f"{name}: differs {join_words(apart)}")
         if row.verdict is ParityVerdict.ORACLE_MISSING:
-            lacking.append(f"{name}: oracle_missing: the oracle {row.oracle} has no prediction to compare it with")
+            lacking.append(f"{name}: the reference has no stored prediction to compare it with")
     return ParityDecision(divergent=tuple(divergent), without_result=tuple(lacking), n_judged=judged, n_absent=absent)
 
 
@@ -326,6 +332,7 @@ def _versions(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(found[name])) for name in sorted(found)}
 
 
+@lru_cache(maxsize=10_000)
 def read_facts(text: str) -> dict[str, str]:
     """The names and values of a JSON column; what is no JSON object is shown as it is."""
     found = _read_json(text)

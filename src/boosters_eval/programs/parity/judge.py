@@ -116,7 +116,9 @@ class Judge:
         if outcome is None:
             return make_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
-            return make_row(spec, backend, _status(outcome), signal=outcome.signal, message=_told(outcome), **facts)
+            status = _status(outcome)
+            signal = outcome.signal if status is BindingStatus.CRASHED else None
+            return make_row(spec, backend, status, signal=signal, message=_told(outcome), **facts)
         try:
             judged = self._judge(spec, backend, outcome.prediction)
         except (IncomparableError, RunError) as error:
@@ -232,7 +234,7 @@ def _told(failure: Failure) -> str:
 def _status(failure: Failure) -> BindingStatus:
     if failure.error_type == "Timeout" and failure.traceback is None:  # not an error of that name in the backend
         return BindingStatus.TIMEOUT
-    if failure.signal is not None:
+    if failure.signal is not None and failure.error_type != "MemoryLimit":  # which is no fault of the backend
         return BindingStatus.CRASHED
     return BindingStatus.REFUSED if failure.error_type == RefusedError.__name__ else BindingStatus.FAILED
 

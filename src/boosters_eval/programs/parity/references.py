@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.engine.artifacts import load_array, save_array
 from boosters_eval.programs.parity.method import ParameterValue, Size
 from boosters_eval.reports.document import Document, Listing, PlainTable, Section
-from boosters_eval.reports.findings import ListedFindings
+from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.request import OraclesListRequest, OraclesVerifyRequest, ParityRequest
 
 ReferenceRole = Literal["oracle", "canonical"]
+_ROLES = {"oracle": "reference", "canonical": "main binding"}
 
 
 class ReferenceKey(NamedTuple):
@@ -144,12 +145,13 @@ def verify_stored(request: OraclesVerifyRequest) -> VerifiedOracles:
 
 
 @dataclass(frozen=True)
-class StoredOracles(ListedFindings):
+class StoredOracles(ReportedFindings):
+    plain: ClassVar = True
     references: tuple[StoredReference, ...]
 
     def document(self) -> Document:
         rows = tuple(
-            (found.method, str(found.size), found.role, f"{found.backend} {found.version}", found.measured_at)
+            (found.method, str(found.size), _ROLES[found.role], f"{found.backend} {found.version}", found.measured_at)
             for found in self.references
         )
         table = PlainTable("References", ("method", "size", "role", "backend", "measured"), rows, keys=3)
@@ -160,9 +162,10 @@ class StoredOracles(ListedFindings):
 
 
 @dataclass(frozen=True)
-class VerifiedOracles(ListedFindings):
+class VerifiedOracles(ReportedFindings):
     """What is wrong with each reference, by its name; '' if nothing is."""
 
+    plain: ClassVar = True
     faults: dict[str, str]
 
     @property

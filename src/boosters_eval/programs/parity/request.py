@@ -48,13 +48,15 @@ _REGISTRY = parameter(
     help="Python files that define further methods, backends and data generators.",
 )
 _ORACLES = parameter(
-    None, kind=path("a folder", "FOLDER"), help="The folder of the stored oracles. Default: in the home of the runs."
+    None,
+    kind=path("a folder", "FOLDER"),
+    help="The folder of the stored predictions of references (oracles). Default: in the home of the runs.",
 )
 _CSV = parameter(
     kind=path("files of results"),
     several=True,
     separator=None,
-    help="Files of results; of equal cells, the newest counts.",
+    help="Files of results that 'parity run' wrote; of the same cell, the newest result counts.",
 )
 
 
@@ -68,9 +70,14 @@ class _Timed(RunSettings):
 
 class ParityRequest(_Timed, Request):
     command: ClassVar = "parity run"
-    help: ClassVar = """Run methods on backends, and write one row per cell.
+    help: ClassVar = """Run methods on backends, and compare their predictions with those of a reference.
 
-    Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
+    A method, such as partial least squares, is computed by several backends: libraries, programs or bindings. Each
+    combination of method, backend, size and number of threads is a cell. Its predictions are compared with those of the
+    method's reference implementation (its oracle).
+
+    Exit 0 if every cell that could run has a result, 2 if one failed. To fail on predictions that differ, use 'parity
+    gate'.
     """
     program: ClassVar = "boosters_eval.programs.parity.run:run_parity"
 
@@ -83,7 +90,7 @@ class ParityRequest(_Timed, Request):
         kind=Accepted("rows x columns, such as 1000x50", _size, _size, "ROWSxCOLUMNS"),
         help="Rows x columns: 1000x50. Default: those of each method.",
     )
-    registry_cells: bool = parameter(False, help="Only the canonical size of each method.")
+    registry_cells: bool = parameter(False, help="Only the first size of each method.")
     threads: Sequence[int] = parameter((1,), kind=count(1), help="Thread counts. Default: 1.")
     max_runs: int = parameter(40, kind=count(1), help="The most runs per cell.")
     max_cells: int | None = parameter(
@@ -111,15 +118,21 @@ class ParityRequest(_Timed, Request):
 
 class ParityGateRequest(Request):
     command: ClassVar = "parity gate"
-    help: ClassVar = "Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."
+    help: ClassVar = """Fail if a backend of the project under test predicts something else.
+
+    Its predictions are compared with those of each method's reference implementation, and with those of the project's
+    main binding. Exit 1 if one differs by more than the tolerance, 2 if one has no result.
+    """
     program: ClassVar = "boosters_eval.programs.parity.findings:decide_gate"
 
     csv: Sequence[Path] = _CSV
-    strict_external: bool = parameter(False, help="Fail on divergent external backends as well.")
+    strict_external: bool = parameter(False, help="Check all other backends as well.")
     own: Sequence[str] = parameter(
-        (), kind=text("names of backends", "NAME"), help="Backends that count as own, instead of the declared ones."
+        (),
+        kind=text("names of backends", "NAME"),
+        help="Backends of the project under test. Default: those that are marked as such ('parity list' shows it).",
     )
-    allow_absent: bool = parameter(False, help="Accept own bindings that are not installed here.")
+    allow_absent: bool = parameter(False, help="Accept backends of the project that are not installed here.")
 
 
 class ParityRenderRequest(Request):
@@ -141,7 +154,7 @@ class ParityRenderRequest(Request):
 
 class ParityListRequest(Request):
     command: ClassVar = "parity list"
-    help: ClassVar = "List methods and backends, and what is available here."
+    help: ClassVar = "List methods and backends, and which backends are available here."
     program: ClassVar = "boosters_eval.programs.parity.catalog:list_available"
 
     registry: Sequence[Path] = _REGISTRY
@@ -149,7 +162,7 @@ class ParityListRequest(Request):
 
 class OraclesListRequest(InHome, Request):
     command: ClassVar = "parity oracles list"
-    help: ClassVar = "List the stored references."
+    help: ClassVar = "List the stored predictions with which others are compared."
     program: ClassVar = "boosters_eval.programs.parity.references:list_stored"
 
     oracles: Path | None = _ORACLES
@@ -163,14 +176,14 @@ class OraclesListRequest(InHome, Request):
 
 class OraclesVerifyRequest(OraclesListRequest):
     command: ClassVar = "parity oracles verify"
-    help: ClassVar = "Check every stored reference against its digest."
+    help: ClassVar = "Check that no stored prediction was changed or damaged."
     program: ClassVar = "boosters_eval.programs.parity.references:verify_stored"
 
 
 class OraclesRefreshRequest(_Timed, Request):
     command: ClassVar = "parity oracles refresh"
     help: ClassVar = (
-        "Run the oracle and the canonical binding of each method on its sizes, and store what they predict."
+        "Run the reference implementation and the project's main binding of each method, and store their predictions."
     )
     program: ClassVar = "boosters_eval.programs.parity.run:refresh_oracles"
 

@@ -20,7 +20,7 @@ from boosters_eval.engine.session import PlannedRun, check_names, continue_setti
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.catalog import list_declared, register_files
-from boosters_eval.programs.parity.findings import build_parity_report
+from boosters_eval.programs.parity.findings import WORDS, build_parity_report
 from boosters_eval.programs.parity.judge import Judge, make_row
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, METHODS, MethodSpec, Size, ensure_data
 from boosters_eval.programs.parity.references import find_root, open_store
@@ -62,7 +62,7 @@ def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
     backends: dict[str, tuple[str, ...]] = {}
     for method in [METHODS[name] for name in _select(request.methods) or METHODS]:
         if method.oracle is None:
-            tell(f"{method.name} declares no oracle.")
+            tell(f"{method.name} has no reference implementation (oracle).")
         else:
             backends[method.name] = (method.oracle.backend, method.canonical)
     if not backends:
@@ -107,6 +107,11 @@ class ParityRun(ReportedFindings):
             time = "-" if row.reported_ms is None else f"{row.reported_ms:.3g}"
             shown.append((row.method, row.backend, f"{row.n}x{row.p}", str(row.threads), word, far, time))
         screen.rows(("method", "backend", "size", "threads", "result", "difference", "ms"), shown, keys=4)
+        for word in dict.fromkeys(line[4] for line in shown if line[4] in WORDS):
+            screen.note(f"{word}: {WORDS[word].meaning}")
+        for row in self.rows:
+            if row.status.started and row.status is not BindingStatus.OK and row.message:
+                screen.note(f"{row.spec} {row.backend}: {row.message}")
 
     def conclude(self, screen: Screen) -> None:
         if self.out_csv is not None and not screen.quiet:

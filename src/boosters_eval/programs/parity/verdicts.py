@@ -37,7 +37,7 @@ class BindingStatus(Word):
     OK = "ok", "There is a prediction."
     NOT_IMPLEMENTED = "not_implemented", "The backend does not have the method."
     NOT_AVAILABLE = "not_available", "The backend is not installed where this was run."
-    NOT_RUN = "not_run", "It was not run."
+    NOT_RUN = "not_run", "It was not run at this size and number of threads."
     DEFERRED = "deferred", "Put off: this run was limited to fewer cells."
     TIMEOUT = "timeout", "Stopped at the time limit."
     CRASHED = "crashed", "The process died."
@@ -65,14 +65,17 @@ class BindingStatus(Word):
 class ParityVerdict(Word):
     """How a prediction compares with its reference."""
 
-    BIT_EXACT = "bit_exact", "The same bits as the oracle."
+    BIT_EXACT = "bit_exact", "The same bits as the reference."
     ROUNDING = "rounding", "Every row is within the tolerance."
     BOUNDARY = "boundary", "Few rows are off, and far: they sit on the edge of a decision."
     CONVENTION = "convention", "A documented difference, as large as it was measured to be."
     CROSS_CHECK = "cross_check", "Both are stochastic, and cannot agree."
     DIVERGENT = "divergent", "The predictions differ."
-    NO_ORACLE = "no_oracle", "The method declares no oracle."
-    ORACLE_MISSING = "oracle_missing", "The oracle was neither run nor stored: nothing was compared."
+    NO_ORACLE = "no_oracle", "The method has no reference implementation (oracle), so nothing was compared."
+    ORACLE_MISSING = (
+        "oracle_missing",
+        "The reference implementation (oracle) was neither run nor stored, so nothing was compared.",
+    )
 
     @property
     def agrees(self) -> bool:

@@ -14,7 +14,7 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import group_digits
+from boosters_eval.core.text import clean_lines, group_digits
 from boosters_eval.reports import document as doc
 from boosters_eval.reports.html.markup import (
     grid,
@@ -45,7 +45,7 @@ def render_page(document: Document) -> str:
     matrix = next((block for block in document.blocks() if isinstance(block, doc.Matrix)), None)
     style = "".join(map(asset, ("page.css", "charts.css", *(("matrix.css",) if matrix else ()))))
     script = "".join(map(asset, ("page.js", *(("matrix.js",) if matrix else ()))))
-    data = f'<script type="application/json" id="matrix">{_json(matrix.data())}</script>\n' if matrix else ""
+    data = f'<script type="application/json" id="matrix">{_json(_pack_matrix(matrix))}</script>\n' if matrix else ""
     return _PAGE.format(
         policy=_policy(style, script),
         title=text(document.title),
@@ -210,9 +210,10 @@ def _item(item: ListItem) -> str:
 def _matrix(block: doc.Matrix) -> str:
     """What the script fills: a search field, a button for each status, the drawings, and a panel for one cell."""
     chips = "".join(
-        f'<li><button type="button" class="chip v-{text(word)}" data-word="{text(word)}" aria-pressed="false" '
-        f'title="{text(meaning)}">{text(word)} <b>{group_digits(n)}</b></button></li>'
-        for word, n, meaning in block.counts
+        f'<li><button type="button" class="chip v-{text(one.tone)}" data-word="{text(one.word)}" aria-pressed="false" '
+        f'title="{text(one.meaning)}">{text(one.word)} <b>{group_digits(one.n)}</b></button></li>'
+        for one in block.statuses
+        if one.n
     )
     return (
         "<noscript><p>The script of this page draws the matrices. Without scripts, all cells are in the Markdown and"
@@ -221,6 +222,40 @@ def _matrix(block: doc.Matrix) -> str:
         f'<ul class="chips" aria-label="Highlight a result">{chips}</ul></div>'
         '<div id="drawn"></div><dialog id="panel" aria-labelledby="panel-title"></dialog>'
     )
+
+
+def _pack_matrix(matrix: doc.Matrix) -> dict[str, object]:
+    """The data of the script: each text is there once, and cells refer to it by number."""
+    texts: dict[str, int] = {"": 0}
+    words = {status.word: place for place, status in enumerate(matrix.statuses)}
+
+    def number_of(found: str) -> int:
+        return texts.setdefault(found, len(texts))
+
+    def pack(cell: doc.MatrixCell) -> tuple[object, ...]:
+        facts = [
+            [number_of(heading), [(number_of(name), number_of(value)) for name, value in pairs]]
+            for heading, pairs in cell.facts
+        ]
+        shown = map(number_of, (cell.shown, cell.aside, cell.warning, cell.sentence, cell.output))
+        parts = list(map(number_of, cell.command))
+        return (words[cell.status], *shown, facts, parts, [float(f"{one:.4g}") for one in cell.samples], cell.level)
+
+    groups = [
+        {
+            "name": clean_lines(group.name),
+            "items": list(map(clean_lines, group.items)),
+            "choices": group.choices,
+            "about": clean_lines(group.about),
+            "reference": clean_lines(group.reference),
+            "cells": list(map(pack, group.cells)),
+        }
+        for group in matrix.groups()
+    ]
+    statuses = [(one.word, one.mark, one.meaning, one.tone) for one in matrix.statuses]
+    plain = {"nouns": matrix.nouns, "absent": words[matrix.absent], "legend": matrix.legend, "axis": matrix.samples}
+    shared = {"matrices": matrix.shared, "groups": groups, "texts": list(map(clean_lines, texts))}
+    return {**plain, "statuses": statuses, **shared}
 
 
 def _json(data: object) -> str:

@@ -1,8 +1,9 @@
 
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("matrix").textContent);
-  const { cells, methods, texts, words, marks, meanings } = data;
+  // What the data are is in the data: groups (such as methods) by items (such as backends), with choices (such as sizes)
+  // of which one combination is drawn at a time.
+  const { nouns, statuses, absent, groups, texts, legend, axis, matrices: shared } = JSON.parse(document.getElementById("matrix").textContent);
   const MOST = 2000; // cells of a matrix that are drawn before the reader asks for all
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -21,92 +22,105 @@
     made.append(...children);
     return made;
   };
-
-  const number = (value, digits = 3) => {
-    if (value === null || value === undefined) return "–";
-    if (typeof value === "string") return value;
-    const size = Math.abs(value);
-    if (size && (size < 1e-4 || size >= 1e7)) return value.toExponential(digits - 1).replace(/e([+-])(\d)$/, "e$10$2");
-    const shown = value === 0 ? "0" : value.toPrecision(digits);
-    return shown.includes("e") ? String(Number(shown)) : shown;
-  };
-  const time = (ms) => (ms === null ? "–" : ms >= 10000 ? `${number(ms / 1000)} s` : `${number(ms)} ms`);
-  const times = (ratio) => `${number(ratio, ratio < 100 ? 2 : 3)}×`;
-  const share = (part) => `${number(part * 100, 3)} %`;
   const plural = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
-  const facts = (json) => { try { return Object.entries(JSON.parse(json)); } catch { return json ? [["unreadable", json]] : []; } };
+  const capital = (word) => word[0].toUpperCase() + word.slice(1);
+  const unpack = ([status, shown, aside, warning, sentence, output, facts, command, samples, level]) => {
+    const [word, mark, meaning, tone] = statuses[status];
+    const pairs = facts.map(([heading, found]) => [texts[heading], found.map((pair) => pair.map((i) => texts[i]))]);
+    const [said, what] = [command.map((i) => texts[i]).join(" "), { word, mark, meaning, tone, samples, level, pairs }];
+    return { ...what, shown: texts[shown], aside: texts[aside], warning: texts[warning], sentence: texts[sentence], output: texts[output], command: said };
+  };
 
-  const samples = (at) => cells.samples[at].map((sample) => sample * cells.unit[at] / 1e6); // milliseconds
-
-  // Cells stand in the order of method, backend, size and threads.
+  // Cells stand in the order of group, item and choices.
   let offset = 0;
-  for (const method of methods) {
-    method.start = offset;
-    offset += method.backends.length * method.sizes.length * method.threads.length;
-    method.column = new Map(method.backends.map((name, i) => [name, i]));
+  for (const group of groups) {
+    group.start = offset;
+    offset += group.cells.length;
+    group.place = new Map(group.items.map((name, i) => [name, i]));
   }
-  const cellAt = (method, backend, size, threads) => {
-    const [b, s, t] = [method.column.get(backend), method.sizes.indexOf(size), method.threads.indexOf(threads)];
-    if (b === undefined) return null; // the backend does not have the method
-    return s < 0 || t < 0 ? -1 : method.start + (b * method.sizes.length + s) * method.threads.length + t;
+  const groupOf = (at) => groups.findLast((group) => group.start <= at);
+  const cellOf = (at) => { const group = groupOf(at); return unpack(group.cells[at - group.start]); };
+  const hasResult = (at) => { const group = groupOf(at); return !statuses[group.cells[at - group.start][0]][1]; };
+  const find = (group, item, chosen) => {
+    let at = group.place.get(item);
+    if (at === undefined) return null; // the group does not have the item
+    for (const [label, options] of group.choices) {
+      const option = options.indexOf(chosen[label]);
+      if (option < 0) return -1;
+      at = at * options.length + option;
+    }
+    return group.start + at;
+  };
+  const placeOf = (at) => {
+    const group = groupOf(at);
+    let inner = at - group.start;
+    const chosen = {};
+    for (const [label, options] of [...group.choices].reverse()) {
+      chosen[label] = options[inner % options.length];
+      inner = Math.floor(inner / options.length);
+    }
+    const ordered = Object.fromEntries(group.choices.map(([label]) => [label, chosen[label]]));
+    return { group, item: group.items[inner], chosen: ordered };
   };
 
   // ---- The matrices
   const unique = (lists) => [...new Set(lists.flat())];
-  const bySize = (a, b) => { const [x, y] = [a.split("x"), b.split("x")]; return x[0] - y[0] || x[1] - y[1]; };
-  const results = (matrix, size, threads) => {
+  const inOrder = (a, b) => String(a).localeCompare(String(b), "en", { numeric: true });
+  const countResults = (matrix, chosen) => {
     let n = 0;
-    for (const method of matrix.methods) {
-      for (const backend of method.backends) {
-        const at = cellAt(method, backend, size, threads);
-        n += at !== null && at >= 0 && !marks[cells.word[at]] ? 1 : 0;
+    for (const group of matrix.groups) {
+      for (const item of group.items) {
+        const at = find(group, item, chosen);
+        n += at !== null && at >= 0 && hasResult(at) ? 1 : 0;
       }
     }
     return n;
   };
-  const most = (options, count) => {
-    let best = options[0], top = -1;
-    for (const option of options) { const n = count(option); if (n > top) [best, top] = [option, n]; }
-    return best;
-  };
-
   const title = (names) => {
     if (names.length <= 3) return names.join(", ");
     let end = 0;
     while (names.every((name) => name[end] !== undefined && name[end] === names[0][end])) end += 1;
     const stem = names[0].slice(0, end).replace(/[^A-Za-z0-9]+$/, "");
-    return stem.length > 2 ? `${stem} (${names.length} methods)` : `${names[0]} and ${names.length - 1} more`;
+    return stem.length > 2 ? `${stem} (${plural(names.length, nouns[0])})` : `${names[0]} and ${names.length - 1} more`;
   };
-  const oracle = (method) => method.oracle && `oracle ${method.oracle}, within ${number(method.tolerance, 1)} (${method.metric})`;
   const select = (label, options, value, changed) => {
-    const list = make("select", {}, ...options.map((option) => make("option", { value: String(option), textContent: option })));
-    list.value = String(value);
+    const list = make("select", {}, ...options.map((option) => make("option", { value: option, textContent: option })));
+    list.value = value;
     list.addEventListener("change", () => changed(options[list.selectedIndex]));
     return [make("label", {}, label, list), list];
   };
+  // Of all combinations, the one with the most results is drawn first.
+  const combine = (axes) => axes.reduce((found, [label, options]) => found.flatMap((one) => options.map((option) => ({ ...one, [label]: option }))), [{}]);
+  const fullest = (matrix, axes) => {
+    let [best, top] = [{}, -1];
+    for (const chosen of combine(axes)) { const n = countResults(matrix, chosen); if (n > top) [best, top] = [chosen, n]; }
+    return best;
+  };
 
-  const matrices = data.matrices.map((positions) => {
-    const matrix = { methods: positions.map((i) => methods[i]), whole: false };
-    matrix.backends = unique(matrix.methods.map((method) => method.backends));
-    matrix.sizes = unique(matrix.methods.map((method) => method.sizes)).sort(bySize);
-    matrix.counts = unique(matrix.methods.map((method) => method.threads)).sort((a, b) => a - b);
-    matrix.threads = most(matrix.counts, (n) => Math.max(...matrix.sizes.map((size) => results(matrix, size, n))));
-    matrix.size = most(matrix.sizes, (size) => results(matrix, size, matrix.threads));
-    const [sizeLabel, sizes] = select("Size", matrix.sizes, matrix.size, (size) => { matrix.size = size; redraw(matrix); });
-    const [threadLabel, counts] = select("Threads", matrix.counts, matrix.threads, (n) => { matrix.threads = n; redraw(matrix); });
-    const name = title(matrix.methods.map((method) => method.name));
-    const oracles = unique(matrix.methods.map(oracle)).filter(Boolean);
-    matrix.lists = { sizes, counts };
+  const matrices = shared.map((positions) => {
+    const matrix = { groups: positions.map((i) => groups[i]), whole: false, lists: {} };
+    matrix.items = unique(matrix.groups.map((group) => group.items));
+    const labels = unique(matrix.groups.map((group) => group.choices.map(([label]) => label)));
+    const optionsOf = (label) => unique(matrix.groups.map((group) => group.choices.filter(([each]) => each === label).map(([, options]) => options)).flat()).sort(inOrder);
+    const axes = labels.map((label) => [label, optionsOf(label)]);
+    matrix.chosen = fullest(matrix, axes);
+    const picks = axes.map(([label, options]) => {
+      const [shown, list] = select(label, options, matrix.chosen[label], (option) => { matrix.chosen[label] = option; redraw(matrix); });
+      matrix.lists[label] = list;
+      return shown;
+    });
+    const name = title(matrix.groups.map((group) => group.name));
+    const about = unique(matrix.groups.map((group) => group.about)).filter(Boolean);
     matrix.body = make("div", { className: "scroll", tabIndex: 0 });
     matrix.body.setAttribute("role", "region");
     matrix.body.setAttribute("aria-label", `Matrix of ${name}`);
     matrix.rest = make("button", { type: "button", className: "more", hidden: true });
     matrix.rest.addEventListener("click", () => { matrix.whole = true; redraw(matrix); });
-    matrix.shared = oracles.length === 1;
+    matrix.shared = about.length === 1;
     matrix.card = make(
       "article", { className: "card matrix" },
-      make("header", {}, make("h4", { textContent: name }), make("div", { className: "pick" }, sizeLabel, threadLabel)),
-      matrix.shared ? make("p", { className: "about", textContent: `Each cell: verdict, time, speed-up over the oracle; ${oracles[0]}.` }) : null,
+      make("header", {}, make("h4", { textContent: name }), make("div", { className: "pick" }, ...picks)),
+      matrix.shared ? make("p", { className: "about", textContent: `${legend}; ${about[0]}.` }) : null,
       matrix.body, matrix.rest,
     );
     return matrix;
@@ -116,55 +130,50 @@
   let sought = [];
   const matches = (name) => sought.every((word) => name.toLowerCase().includes(word));
 
-  const cellButton = (at, method, backend) => {
-    if (at === null) return make("div", { className: "blank", textContent: "·", title: `${backend} does not have ${method.name}` });
-    if (at < 0) return make("div", { className: "blank v-not_run", textContent: "NR", title: "Not run at this size and number of threads." });
-    const word = words[cells.word[at]];
-    const button = make("button", { type: "button", className: `cell v-${word}`, tabIndex: -1 });
-    button.dataset.at = at;
-    const mark = marks[cells.word[at]];
-    if (mark) {
-      const why = texts[cells.signal[at]] || word;
-      button.classList.add("big");
-      button.append(make("b", { textContent: mark }), " ", make("span", { textContent: why.replaceAll("_", " ") }));
-    } else {
-      const speedup = cells.speedup[at];
-      const reference = backend === method.oracleBackend;
-      const line = make("span", {}, time(cells.reported_ms[at]));
-      if (reference) line.append(make("i", { textContent: " · oracle" }));
-      else if (speedup !== null) line.append(make("i", { textContent: ` · ${times(speedup)}` }));
-      button.append(make("b", { textContent: word }), " ", line);
-      if (words[cells.binding[at]] === "divergent") button.append(" ", make("span", { className: "mark", textContent: "≠ canonical binding" }));
+  const cellButton = (at, group, item) => {
+    if (at === null) return make("div", { className: "blank", textContent: "·", title: `${item} does not have ${group.name}` });
+    if (at < 0) {
+      const [, mark, meaning, tone] = statuses[absent];
+      return make("div", { className: `blank v-${tone}`, textContent: mark, title: meaning });
     }
-    button.classList.toggle("dim", lit !== null && lit !== word);
-    button.setAttribute("aria-label", `${backend}, ${method.name}: ${button.textContent}`); // what is seen is a part of what is said
+    const cell = cellOf(at);
+    const button = make("button", { type: "button", className: `cell v-${cell.tone}`, tabIndex: -1 });
+    button.dataset.at = at;
+    button.dataset.word = cell.word;
+    if (cell.mark) button.classList.add("big");
+    const line = make("span", {}, cell.shown, cell.aside ? make("i", { textContent: ` · ${cell.aside}` }) : null);
+    button.append(make("b", { textContent: cell.mark || cell.word }), " ", line);
+    if (cell.warning) button.append(" ", make("span", { className: "mark", textContent: cell.warning }));
+    button.classList.toggle("dim", lit !== null && lit !== cell.word);
+    button.setAttribute("aria-label", `${item}, ${group.name}: ${button.textContent}`); // what is seen is a part of what is said
     return button;
   };
 
   const redraw = (matrix) => {
-    const named = matrix.methods.filter((method) => matches(method.name));
-    const own = matrix.methods.map((method) => [method, method.backends.filter((name) => matches(`${method.name} ${name}`))]);
-    const shownMethods = sought.length ? own.filter(([, found]) => found.length).map(([method]) => method) : matrix.methods;
+    const named = matrix.groups.filter((group) => matches(group.name));
+    const own = matrix.groups.map((group) => [group, group.items.filter((name) => matches(`${group.name} ${name}`))]);
+    const shownGroups = sought.length ? own.filter(([, found]) => found.length).map(([group]) => group) : matrix.groups;
     const found = new Set(own.flatMap(([, names]) => names));
-    const shownBackends = sought.length && !named.length ? matrix.backends.filter((name) => found.has(name)) : matrix.backends;
-    matrix.card.hidden = !shownMethods.length || !shownBackends.length;
+    const shownItems = sought.length && !named.length ? matrix.items.filter((name) => found.has(name)) : matrix.items;
+    matrix.card.hidden = !shownGroups.length || !shownItems.length;
     if (matrix.card.hidden) return;
-    const methodsDown = shownMethods.length > shownBackends.length; // the longer axis runs down, so that the page stays narrow
-    const [down, across] = methodsDown ? [shownMethods, shownBackends] : [shownBackends, shownMethods];
+    const groupsDown = shownGroups.length > shownItems.length; // the longer axis runs down, so that the page stays narrow
+    const [down, across] = groupsDown ? [shownGroups, shownItems] : [shownItems, shownGroups];
     matrix.card.classList.toggle("broad", across.length > 2);
     const limit = matrix.whole ? down.length : Math.max(1, Math.floor(MOST / across.length));
-    const heading = (item, scope) => {
-      const told = typeof item === "string" || matrix.shared ? "" : oracle(item);
-      return make("th", { scope }, item.name || item, told ? make("small", { textContent: told }) : null);
+    const heading = (one, scope) => {
+      const told = typeof one === "string" || matrix.shared ? "" : one.about;
+      return make("th", { scope }, one.name || one, told ? make("small", { textContent: told }) : null);
     };
     const rows = down.slice(0, limit).map((first) => make(
       "tr", {}, heading(first, "row"),
       ...across.map((second) => {
-        const [method, backend] = methodsDown ? [first, second] : [second, first];
-        return make("td", {}, cellButton(cellAt(method, backend, matrix.size, matrix.threads), method, backend));
+        const [group, item] = groupsDown ? [first, second] : [second, first];
+        return make("td", {}, cellButton(find(group, item, matrix.chosen), group, item));
       }),
     ));
-    const head = make("tr", {}, make("th", { scope: "col", textContent: methodsDown ? "Method" : "Backend" }), ...across.map((item) => heading(item, "col")));
+    const corner = make("th", { scope: "col", textContent: capital(nouns[groupsDown ? 0 : 1]) });
+    const head = make("tr", {}, corner, ...across.map((one) => heading(one, "col")));
     matrix.body.replaceChildren(make("table", { className: "cells" }, make("thead", {}, head), make("tbody", {}, ...rows)));
     matrix.rest.hidden = down.length <= limit;
     matrix.rest.textContent = `Show all ${down.length} rows`;
@@ -201,57 +210,11 @@
 
   // ---- The panel of a cell
   const panel = document.getElementById("panel");
-  const methodOf = (at) => methods.findLast((method) => method.start <= at);
-  const placeOf = (at) => {
-    const method = methodOf(at);
-    const [S, T] = [method.sizes.length, method.threads.length];
-    const inner = at - method.start;
-    return { method, backend: method.backends[Math.floor(inner / (S * T))], size: method.sizes[Math.floor(inner / T) % S], threads: method.threads[inner % T] };
-  };
-  const pairs = (list) => {
-    const shown = list.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== "–");
-    return shown.length ? make("dl", {}, ...shown.flatMap(([name, value]) => [make("dt", { textContent: name }), make("dd", { textContent: value })])) : null;
-  };
   const part = (heading, ...content) => {
     const shown = content.filter(Boolean);
     return shown.length ? make("section", {}, make("h4", { textContent: heading }), ...shown) : "";
   };
-  const verdictLine = (word) => make("p", { className: "says" }, make("span", { className: `word v-${word}`, textContent: word }), meanings[words.indexOf(word)]);
-
-  const differences = (at) => {
-    const binding = words[cells.binding[at]];
-    const against = texts[cells.oracle[at]];
-    return part(
-      "Differences",
-      pairs([
-        ["Oracle", against],
-        ["Judged by", cells.divergence[at] === null ? "" : `${texts[cells.divergence_metric[at]]} ${number(cells.divergence[at])}, tolerance ${number(cells.tolerance[at], 1)}`],
-        ["Max abs", number(cells.max_abs[at])],
-        ["Relative RMSE", number(cells.relative_rmse[at])],
-        ["Rows off", cells.rows_off[at] === null ? "" : share(cells.rows_off[at])],
-        ["Canonical binding", binding && `${binding}${cells.binding_max_abs[at] === null ? "" : `, max abs ${number(cells.binding_max_abs[at])}`}`],
-      ]),
-    );
-  };
-  const timing = (at, place) => {
-    const speedup = cells.speedup[at];
-    const runs = cells.n_runs[at] === null ? "" : `${texts[cells.timing_statistic[at]]} of ${plural(cells.n_runs[at], "run")}, ${cells.total_runs[at]} with the warm start (${texts[cells.timing_schema[at]]}, ended by: ${texts[cells.stop_reason[at]].replaceAll("_", " ")})`;
-    return part(
-      "Time",
-      pairs([
-        ["Reported", cells.reported_ms[at] === null ? "" : time(cells.reported_ms[at])],
-        ["Statistic", runs],
-        ["Speed-up", speedup === null ? "" : `${times(speedup)} the speed of the oracle`],
-        ["Load (not counted)", time(cells.load_ms[at])],
-        ["Prepare", time(cells.prepare_ms[at])],
-        ["Fit", time(cells.fit_ms[at])],
-        ["Predict", time(cells.predict_ms[at])],
-        ["Threads", cells.threads_observed[at] === null ? "" : `${place.threads} asked for, ${cells.threads_observed[at]} observed`],
-        ["Repeatable", cells.repeatable[at] === null ? "" : cells.repeatable[at] ? "yes: a second run gave the same bits" : "no: a second run gave other bits"],
-      ]),
-      strips(at, place),
-    );
-  };
+  const list = (pairs) => make("dl", {}, ...pairs.flatMap(([name, value]) => [make("dt", { textContent: name }), make("dd", { textContent: value })]));
 
   const ticks = (low, high, log) => {
     const found = [];
@@ -271,14 +234,13 @@
     const every = Math.ceil(found.length / 6);
     return found.filter((_, i) => i % every === 0);
   };
-  // Every sample a dot, of this cell and of the oracle on the same axis; the warm start is hollow, the reported time a bar.
-  const strips = (at, { method, backend, size, threads }) => {
-    const lines = [{ name: backend, at, kind: "s0" }];
-    const other = method.oracleBackend && method.oracleBackend !== backend ? cellAt(method, method.oracleBackend, size, threads) : null;
-    if (other !== null && other >= 0) lines.push({ name: `${method.oracleBackend} (oracle)`, at: other, kind: "s6" });
-    for (const line of lines) line.samples = samples(line.at);
+  // Every sample a dot, of this cell and of the reference on the same axis; the warm start is hollow, what was made of them a bar.
+  const strips = (cell, { group, item, chosen }) => {
+    const lines = [{ name: item, kind: "s0", ...cell }];
+    const other = group.reference && group.reference !== item ? find(group, group.reference, chosen) : null;
+    if (other !== null && other >= 0) lines.push({ ...cellOf(other), name: `${group.reference} (reference)`, kind: "s6" });
     const shown = lines.filter((line) => line.samples.length);
-    if (!shown.length || shown[0].at !== at) return null;
+    if (!cell.samples.length) return null;
     const every = shown.flatMap((line) => line.samples).filter((v) => v > 0);
     if (!every.length) return null;
     let [low, high] = [Math.min(...every), Math.max(...every)];
@@ -294,52 +256,46 @@
       image.append(draw("text", { class: "tick", x: x(tick), y: bottom + 14, "text-anchor": "middle" }, String(Number(tick.toPrecision(4)))));
     }
     image.append(draw("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
-    image.append(draw("text", { class: "title", x: (left + right) / 2, y: bottom + 31, "text-anchor": "middle" }, `Time per run (ms${log ? ", log axis" : ""})`));
+    image.append(draw("text", { class: "title", x: (left + right) / 2, y: bottom + 31, "text-anchor": "middle" }, `${axis}${log ? ", log axis" : ""}`));
     shown.forEach((line, i) => {
       const top = 8 + row * i;
-      const group = draw("g", { class: line.kind });
-      const alone = line.samples.length === 1;
+      const marks = draw("g", { class: line.kind });
       line.samples.forEach((sample, k) => {
         if (!(sample > 0)) return;
         const y = top + 24 + ((k * 7) % 5 - 2) * 4; // spread, so that equal samples do not hide each other
-        const warm = k === 0 && !alone;
-        const name = `${warm ? "warm start" : `run ${k + 1}`}: ${number(sample, 4)} ms`;
-        group.append(draw("circle", { class: warm ? "warm" : "scored", cx: x(sample), cy: y, r: 3.4 }, draw("title", {}, name)));
+        const warm = k === 0 && line.samples.length > 1;
+        const name = `${warm ? "warm start" : `run ${k + 1}`}: ${sample}`;
+        marks.append(draw("circle", { class: warm ? "warm" : "scored", cx: x(sample), cy: y, r: 3.4 }, draw("title", {}, name)));
       });
-      const reported = cells.reported_ms[line.at];
-      if (reported > 0) group.append(draw("line", { class: "reported", x1: x(reported), x2: x(reported), y1: top + 10, y2: top + 38 }, draw("title", {}, `reported: ${number(reported, 4)} ms`)));
-      const label = draw("text", { class: "name", x: left, y: top + 6 }, line.name);
-      image.append(group, label);
+      if (line.level > 0) marks.append(draw("line", { class: "reported", x1: x(line.level), x2: x(line.level), y1: top + 10, y2: top + 38 }, draw("title", {}, `reported: ${line.shown}`)));
+      image.append(marks, draw("text", { class: "name", x: left, y: top + 6 }, line.name));
     });
-    image.setAttribute("aria-label", shown.map((line) => `${line.name}: ${plural(line.samples.length, "sample")}, reported ${time(cells.reported_ms[line.at])}`).join("; "));
+    image.setAttribute("aria-label", shown.map((line) => `${line.name}: ${plural(line.samples.length, "sample")}, reported ${line.shown}`).join("; "));
     return make("figure", {}, image, make("figcaption", { textContent: "Each run a dot, the warm start hollow, the reported time a bar." }));
   };
 
   let shownAt = null;
   const open = (at) => {
-    const place = placeOf(at);
-    const { method, backend, size, threads } = place;
-    const word = words[cells.word[at]];
+    const [place, cell] = [placeOf(at), cellOf(at)];
+    const { group, item, chosen } = place;
     const close = make("button", { type: "button", className: "close", textContent: "Close" });
     close.addEventListener("click", () => panel.close());
-    const heading = make("h3", { id: "panel-title" }, backend, make("small", { textContent: `${method.name}, ${size}, ${plural(threads, "thread")}` }));
-    const ended = [texts[cells.signal[at]], texts[cells.message[at]]].filter(Boolean).join(": ");
+    const options = Object.entries(chosen).map(([label, option]) => `${label.toLowerCase()} ${option}`);
+    const heading = make("h3", { id: "panel-title" }, item, make("small", { textContent: [group.name, ...options].join(", ") }));
     panel.replaceChildren(
       make("header", {}, heading, close),
-      verdictLine(word),
-      texts[cells.convention[at]] ? make("p", { className: "says", textContent: texts[cells.convention[at]] }) : "",
-      ended ? make("pre", { textContent: ended }) : "",
-      differences(at),
-      timing(at, place),
-      part("Versions", pairs(facts(texts[cells.versions_json[at]]))),
-      part("Run", pairs([...facts(texts[cells.host_json[at]]), ["Measured", texts[cells.measured_at[at]]], ["Run", texts[cells.run_id[at]]], ["Parameters", texts[cells.parameters_digest[at]]], ["Data", texts[cells.data_digest[at]]]])),
-      part("Reproduce", make("pre", { className: "command", textContent: `${texts[cells.what[at]]} ${texts[cells.how[at]]}` })),
+      make("p", { className: "says" }, make("span", { className: `word v-${cell.tone}`, textContent: cell.word }), cell.meaning),
+      cell.sentence ? make("p", { className: "says", textContent: cell.sentence }) : "",
+      cell.output ? make("pre", { textContent: cell.output }) : "",
+      ...cell.pairs.map(([name, pairs]) => part(name, list(pairs))),
+      part(axis, strips(cell, place)),
+      cell.command ? part("Reproduce", make("pre", { className: "command", textContent: cell.command })) : "",
     );
     panel.showModal();
     panel.scrollTop = 0;
     shownAt = at;
     mark();
-    remember(`#cell=${[method.name, backend, size, threads].map(encodeURIComponent).join("&")}`);
+    remember(`#cell=${[group.name, item, ...Object.values(chosen)].map(encodeURIComponent).join("&")}`);
   };
   const mark = () => {
     for (const button of drawn.querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
@@ -367,18 +323,19 @@
   chips.forEach((chip) => chip.addEventListener("click", () => {
     lit = lit === chip.dataset.word ? null : chip.dataset.word;
     chips.forEach((other) => other.setAttribute("aria-pressed", String(lit === other.dataset.word)));
-    for (const button of drawn.querySelectorAll(".cell")) button.classList.toggle("dim", lit !== null && !button.classList.contains(`v-${lit}`));
+    for (const button of drawn.querySelectorAll(".cell")) button.classList.toggle("dim", lit !== null && button.dataset.word !== lit);
   }));
 
-  // A link to a cell: #cell=method&backend&size&threads
-  const linked = location.hash.startsWith("#cell=") ? location.hash.slice(6).split("&").map(decodeURIComponent) : null;
-  const matrix = linked && matrices.find((one) => one.methods.some((method) => method.name === linked[0]));
+  // A link to a cell: #cell=group&item&choice&...
+  const [linked, item, ...options] = location.hash.startsWith("#cell=") ? location.hash.slice(6).split("&").map(decodeURIComponent) : [];
+  const matrix = matrices.find((one) => one.groups.some((group) => group.name === linked));
   if (matrix) {
-    const method = matrix.methods.find((one) => one.name === linked[0]);
-    const at = cellAt(method, linked[1], linked[2], Number(linked[3]));
+    const group = matrix.groups.find((one) => one.name === linked);
+    const chosen = Object.fromEntries(group.choices.map(([label], i) => [label, options[i]]));
+    const at = find(group, item, chosen);
     if (at !== null && at >= 0) {
-      [matrix.size, matrix.threads] = [linked[2], Number(linked[3])];
-      [matrix.lists.sizes.value, matrix.lists.counts.value] = [linked[2], linked[3]];
+      matrix.chosen = { ...matrix.chosen, ...chosen };
+      for (const [label, option] of Object.entries(chosen)) matrix.lists[label].value = option;
       redraw(matrix);
       open(at);
     }
