@@ -93,7 +93,10 @@ def lay_out_report(report: ParityReport) -> Document:
     measured = _say_dates(report)
     counts = (*report.totals.items(), ("all", len(report.cells)))
     totals = PlainTable("Totals", ("Result", "Cells"), counts)
-    instead = (Paragraph(_LEGEND), *(_lay_out_method(method, cells) for method, cells in _by_method(report)))
+    instead: tuple[Block, ...] = (
+        Paragraph(_LEGEND),
+        *(_lay_out_method(method, cells) for method, cells in _by_method(report)),
+    )
     sections = (
         Section("totals", "Totals", (totals,) if report.cells else (), only="text", preface=True),
         Section("matrices", "Methods", (_lay_out_matrix(report, instead),) if report.cells else (), short="Matrices"),
@@ -265,7 +268,7 @@ def _format(value: float | None) -> str:
     return number(value, 3) if isfinite(value) else str(value)
 
 
-_TONES = {
+_TONES: dict[Word, str] = {
     ParityVerdict.BIT_EXACT: "exact",
     ParityVerdict.ROUNDING: "near",
     ParityVerdict.BOUNDARY: "edge",
