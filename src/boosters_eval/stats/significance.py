@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     _Scores = Sequence[float] | FloatArray
 
-TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
+TestName = Literal["rows", "corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 DEFAULT_ALPHA = 0.05
 DEFAULT_ROPE = 0.01
@@ -42,13 +42,13 @@ class Comparison:
     test: TestName
     n: int  # splits that both have
     alpha: float
-    rope: float  # region of practical equivalence, relative
+    rope: float  # region of practical equivalence, relative to the error
     p_value: float | None = None  # two-sided, of "no difference"
     p_adjusted: float | None = None  # times the number of tests in the table
     mean_a: float | None = None
     mean_b: float | None = None
     difference: float | None = None  # in the metric's unit
-    percent: float | None = None  # of b
+    percent: float | None = None  # of b's error
     # Of the difference, or of the ratio where there is one. All intervals of a table hold together at 1 - alpha.
     interval: tuple[float, float] | None = None
     ratio: float | None = None  # a over b, for times and memory
@@ -56,21 +56,27 @@ class Comparison:
     prob_better: float | None = None
     could_reject: bool = False  # whether this many splits can reach alpha at all
     note: str = ""
+    best: float = 0.0  # the value without any error
 
     @property
     def percent_interval(self) -> tuple[float, float] | None:
-        if self.interval is None or not self.mean_b:
+        if self.interval is None or not self.error_b:
             return None
         low, high = self.interval
         if self.ratio is not None:
             return 100 * (low - 1), 100 * (high - 1)
-        return 100 * low / abs(self.mean_b), 100 * high / abs(self.mean_b)
+        return 100 * low / self.error_b, 100 * high / self.error_b
 
     @property
     def min_detectable_percent(self) -> float | None:
-        if self.min_detectable is None or not self.mean_b:
+        if self.min_detectable is None or not self.error_b:
             return None
-        return 100 * self.min_detectable / (1.0 if self.ratio is not None else abs(self.mean_b))
+        return 100 * self.min_detectable / (1.0 if self.ratio is not None else self.error_b)
+
+    @property
+    def error_b(self) -> float | None:
+        """How far b is from the best value: RMSE itself, but 1 - AUC. Relative differences are relative to it."""
+        return None if self.mean_b is None else abs(self.mean_b - self.best)
 
     def flipped(self) -> Comparison:
         """The same comparison from b's point of view."""
@@ -85,7 +91,7 @@ class Comparison:
             mean_a=self.mean_b,
             mean_b=self.mean_a,
             difference=None if self.difference is None else 0.0 - self.difference,
-            percent=_percent(self.mean_b, self.mean_a) if ratio is None else 100 * (ratio - 1),
+            percent=_percent(self.mean_b, self.mean_a, self.best) if ratio is None else 100 * (ratio - 1),
             interval=interval,
             ratio=ratio,
             prob_better=None if self.prob_better is None else 1 - self.prob_better,
@@ -98,6 +104,8 @@ class Criteria:
     test: TestName = "corrected"
     alpha: float = DEFAULT_ALPHA
     rope: float = DEFAULT_ROPE
+    best: float = 0.0  # the value without any error, from which errors are measured
+    margin: float | None = None  # region of practical equivalence in the metric's unit, instead of `rope`
 
     def __post_init__(self) -> None:
         """Refuse criteria that no verdict can be based on."""
@@ -107,6 +115,14 @@ class Criteria:
             raise StatisticsInputError(f"The 'alpha' parameter must be between 0 and 1. Got {self.alpha} instead.")
         if not 0 <= self.rope < math.inf:
             raise StatisticsInputError(f"The 'rope' parameter must be 0 or more. Got {self.rope} instead.")
+        if self.margin is not None and not 0 <= self.margin < math.inf:
+            raise StatisticsInputError(f"The 'margin' parameter must be 0 or more. Got {self.margin} instead.")
+
+    def region(self, mean_a: float, mean_b: float) -> float:
+        """The region of practical equivalence in the metric's unit: a share of the mean error of both sides."""
+        if self.margin is not None:
+            return self.margin
+        return self.rope * (abs(mean_a - self.best) + abs(mean_b - self.best)) / 2
 
     def refusal(self, note: str) -> PendingComparison:
         return PendingComparison(Comparison("inconclusive", self.test, 0, self.alpha, self.rope, note=note), self)
@@ -120,6 +136,7 @@ class PendingComparison:
     criteria: Criteria
     fitted: FittedTest | None = None
     margin: float = 0.0  # the region of practical equivalence in the test's unit
+    answered: bool = False  # without a test: a single split, or identical values
 
     def noted(self, *sentences: str) -> PendingComparison:
         """The same comparison with further notes."""
@@ -136,13 +153,16 @@ def compare_pair(
     test: TestName = "corrected",
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
+    best: float = 0.0,
+    margin: float | None = None,
 ) -> Comparison:
     """Compare the scores of two sides; the same position is the same split (Welch's test needs no pairs).
 
     `test_train_ratio` is n_test / n_train of the splits; the corrected test needs it. `resolution` is what one test
     row changes in a score: 1 / n_test for accuracy, 0 for a metric that can take any value, None where it is unknown.
+    `rope` is relative to the error, which is the distance from `best`; a `margin` in the metric's unit replaces it.
     """
-    criteria = Criteria(higher_is_better, test, alpha, rope)
+    criteria = Criteria(higher_is_better, test, alpha, rope, best, margin)
     return conclude([prepare(a, b, criteria, test_train_ratio=test_train_ratio, resolution=resolution)])[0]
 
 
@@ -166,6 +186,8 @@ def prepare(
     design: Design | None = None,
 ) -> PendingComparison:
     """Everything up to the correction for the table; `identical` says that the predictions are."""
+    if criteria.test == "rows":  # which cannot serve here
+        criteria = replace(criteria, test="corrected")
     if criteria.test == "corrected" and not (test_train_ratio and 0 < test_train_ratio < math.inf):
         raise StatisticsInputError(
             "The 'test_train_ratio' parameter of the corrected test must be a positive number "
@@ -174,15 +196,24 @@ def prepare(
     if resolution is not None and not 0 <= resolution < math.inf:
         raise StatisticsInputError(f"The 'resolution' parameter must be 0 or more. Got {resolution} instead.")
     left, right = _values(a, b, paired=criteria.test != "welch")
-    blank = _blank(left, right, criteria)
-    known = _without_test(blank, left, right, criteria, resolution, identical=identical)
-    if known:
-        return known
+    begun = begin_comparison(left, right, criteria, resolution, identical=identical)
+    if begun.answered:
+        return begun
+    blank = begun.blank
     if design is not None and design.refusal:
-        return PendingComparison(blank, criteria).noted(design.refusal)
-    margin = criteria.rope * (abs(float(left.mean())) + abs(float(right.mean()))) / 2
+        return begun.noted(design.refusal)
+    margin = criteria.region(float(left.mean()), float(right.mean()))
     fitted = _fit(left, right, criteria.test, test_train_ratio or 0.0, resolution or 0.0, design)
     return PendingComparison(_with_variance_note(blank, left, right, fitted), criteria, fitted, margin)
+
+
+def begin_comparison(
+    a: FloatArray, b: FloatArray, criteria: Criteria, resolution: float | None = 0.0, *, identical: bool = False
+) -> PendingComparison:
+    """What the values of each split say before any test; `answered` if that is all."""
+    blank = _blank(a, b, criteria)
+    known = _without_test(blank, a, b, criteria, resolution, identical=identical)
+    return replace(known, answered=True) if known else PendingComparison(blank, criteria)
 
 
 def prepare_times(a: _Scores, b: _Scores, criteria: Criteria) -> PendingComparison:
@@ -285,7 +316,8 @@ def _blank(a: FloatArray, b: FloatArray, criteria: Criteria) -> Comparison:
         mean_a=mean_a,
         mean_b=mean_b,
         difference=mean_a - mean_b,
-        percent=_percent(mean_a, mean_b),
+        percent=_percent(mean_a, mean_b, criteria.best),
+        best=criteria.best,
     )
 
 
@@ -359,5 +391,7 @@ def _scale(a: FloatArray, b: FloatArray) -> float:
     return float(max(np.abs(a).max(), np.abs(b).max()))
 
 
-def _percent(mean_a: float | None, mean_b: float | None) -> float | None:
-    return None if mean_a is None or not mean_b else 100 * (mean_a - mean_b) / abs(mean_b)
+def _percent(mean_a: float | None, mean_b: float | None, best: float = 0.0) -> float | None:
+    if mean_a is None or mean_b is None or mean_b == best:
+        return None
+    return 100 * (mean_a - mean_b) / abs(mean_b - best)
