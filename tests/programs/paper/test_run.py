@@ -23,10 +23,10 @@ from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.history.query import read_cell_seconds
 from boosters_eval.programs.paper.comparison import PaperResults
+from boosters_eval.programs.paper.evaluate import open_model, predict
 from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.paper.plan import plan_targets
 from boosters_eval.programs.paper.request import ListPaperRequest
-from boosters_eval.programs.paper.scoring import open_model, predict
 from boosters_eval.programs.paper.specification import PaperSpecification, read_specification
 from boosters_eval.programs.paper.targets import find_obstacle, find_targets, list_targets, match_metrics
 from boosters_eval.runners import RUNNERS

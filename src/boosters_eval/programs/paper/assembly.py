@@ -12,8 +12,11 @@ from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.programs.paper.documents.grid import RawCell
 from boosters_eval.programs.paper.layout import Axis, DataRow, Layout, lay_out
-from boosters_eval.programs.paper.lexicon import (
+from boosters_eval.programs.paper.specification import Quantity, StdOver, make_row_key
+from boosters_eval.programs.paper.values import (
     Better,
+    CellReading,
+    count_repeats,
     find_arrows,
     find_direction,
     find_metric,
@@ -22,11 +25,11 @@ from boosters_eval.programs.paper.lexicon import (
     find_std_over,
     is_dataset,
     is_not_deviation,
+    read_cell,
     read_label,
+    spell,
     split_metric,
 )
-from boosters_eval.programs.paper.specification import Quantity, StdOver, make_row_key
-from boosters_eval.programs.paper.values import CellReading, count_repeats, read_cell, spell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -46,7 +46,7 @@ from boosters_eval.reports.numbers import mean_and_std, number
 from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.paper.comparison import PaperResults
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import Document
 
 _FEWEST_DECIMALS = 2  # of a fraction: whole percents
-_NOT_STATED = "not stated"
-_NOT_RECORDED = "not recorded"
-_Difference = tuple[str, str, str]  # what, in the paper, here
 
 
 def compare_results(
@@ -319,42 +316,51 @@ def _describe_hardware(environment: Mapping[str, str]) -> str:
 def _find_differences(
     spec: PaperSpecification, results: PaperResults, targets: Sequence[TargetComparison]
 ) -> tuple[ConditionDifference, ...]:
-    """Hardware, versions, seeds, what a deviation is over, and every other condition that the paper states."""
-    found: dict[_Difference, list[TargetComparison]] = {}
+    """Everything that the paper states or our run records, and in which they differ or one of them says nothing."""
+    found: dict[tuple[str, str, str], list[TargetComparison]] = {}
     ran = [target for target in targets if target.status == "ok"]
-    hardware = _describe_hardware(results.environment) or _NOT_RECORDED
+    libraries = {name.lower() for target in ran for name in target.versions} | set(RUNNERS)
     for target in ran:
-        table = spec.table(target.table)
-        theirs = target.paper_conditions.get("hardware") or (table and table.hardware) or spec.conditions.hardware
-        differing = [("hardware", theirs or _NOT_STATED, hardware), *_find_target_differences(spec, target)]
-        for difference in dict.fromkeys(differing):
-            found.setdefault(difference, []).append(target)
-    for difference in _find_other_versions(spec.conditions.versions, ran, results.environment):
-        found[difference] = ran
+        paper, ours = _state_conditions(spec, results.environment, target, libraries)
+        for what in dict.fromkeys([*ours, *paper]):
+            theirs, mine = paper.get(what), ours.get(what)
+            same = _is_same_version if what.startswith("version of ") else _is_same_text
+            if (theirs or mine) and not (theirs and mine and same(theirs, mine)):
+                found.setdefault((what, theirs or "not stated", mine or "not recorded"), []).append(target)
     return tuple(
         ConditionDifference(what=what, where=_name_places(where, ran), paper=paper, ours=ours)
         for (what, paper, ours), where in found.items()
-        if paper != ours
     )
 
 
-def _find_target_differences(spec: PaperSpecification, target: TargetComparison) -> Iterator[_Difference]:
-    stated = {name.lower(): version for name, version in spec.conditions.versions.items()}
-    for name, version in target.versions.items():
-        theirs = stated.get(name.lower())
-        if theirs is None or not _is_same_version(theirs, version):
-            yield f"version of {name}", theirs or _NOT_STATED, version
-    seeds, ours = spec.conditions.seeds, len(target.seeds)
-    if seeds != ours and (seeds or ours):
-        yield "number of seeds", _NOT_STATED if seeds is None else str(seeds), str(ours) if ours else _NOT_RECORDED
-    for metric in target.metrics:
-        if metric.paper_std is not None and metric.our_std is not None:
-            yield "standard deviation over", metric.paper_std_over or _NOT_STATED, metric.our_std_over or _NOT_RECORDED
+def _state_conditions(
+    spec: PaperSpecification, environment: Mapping[str, str], target: TargetComparison, libraries: set[str]
+) -> tuple[dict[str, str | None], dict[str, str | None]]:
+    """How the paper's numbers and ours came about. Of a library, only the version that ran the target counts."""
+    said, table = spec.conditions, spec.table(target.table)
+    hardware = target.paper_conditions.get("hardware") or (table and table.hardware) or said.hardware
+    stated = {name.lower(): version for name, version in said.versions.items()}
+    others = {name: version for name, version in said.versions.items() if name.lower() not in libraries}
+    deviating = next((it for it in target.metrics if it.paper_std is not None and it.our_std is not None), None)
     known = {_normalize(name): value for name, value in target.our_conditions.items()}
-    for name, value in target.paper_conditions.items():
-        mine = known.get(_normalize(name))
-        if name != "hardware" and (mine is None or _normalize(mine) != _normalize(value)):
-            yield name.replace("_", " "), value, _NOT_RECORDED if mine is None else mine
+    conditions = {name: value for name, value in target.paper_conditions.items() if name != "hardware"}
+    paper = {
+        "hardware": hardware,
+        **{f"version of {name}": stated.get(name.lower()) for name in target.versions},
+        "number of seeds": str(said.seeds or ""),
+        "standard deviation over": deviating.paper_std_over if deviating else None,
+        **{name.replace("_", " "): value for name, value in conditions.items()},
+        **{f"version of {name}": version for name, version in others.items()},
+    }
+    ours = {
+        "hardware": _describe_hardware(environment),
+        **{f"version of {name}": version for name, version in target.versions.items()},
+        "number of seeds": str(len(target.seeds) or ""),
+        "standard deviation over": deviating.our_std_over if deviating else None,
+        **{name.replace("_", " "): known.get(_normalize(name)) for name in conditions},
+        **{f"version of {name}": environment.get(name.lower()) for name in others},
+    }
+    return paper, ours
 
 
 def _name_places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) -> tuple[str, ...]:
@@ -366,21 +372,14 @@ def _name_places(where: Sequence[TargetComparison], ran: Sequence[TargetComparis
     return tuple(dict.fromkeys(target.table if target.table in whole else target.place for target in where))
 
 
-def _find_other_versions(
-    paper: Mapping[str, str], ran: Sequence[TargetComparison], environment: Mapping[str, str]
-) -> Iterator[_Difference]:
-    """The versions that the paper states of what ran no target itself, such as Python's; a library must have."""
-    known = {name.lower() for target in ran for name in target.versions} | set(RUNNERS)
-    for name, version in paper.items() if ran else ():
-        ours = environment.get(name.lower())
-        if name.lower() not in known and (ours is None or not _is_same_version(version, ours)):
-            yield f"version of {name}", version, ours or _NOT_RECORDED
-
-
 def _is_same_version(stated: str, ours: str) -> bool:
     """A paper that states 1.4 means any 1.4.x."""
     parts = re.findall(r"[0-9a-z]+", stated.lower().removeprefix("v"))
     return parts == re.findall(r"[0-9a-z]+", ours.lower().removeprefix("v"))[: len(parts)]
+
+
+def _is_same_text(stated: str, ours: str) -> bool:
+    return _normalize(stated) == _normalize(ours)
 
 
 def _normalize(text: str) -> str:

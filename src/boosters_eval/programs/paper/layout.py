@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.terms import named
-from boosters_eval.programs.paper.lexicon import (
+from boosters_eval.programs.paper.values import (
+    UNIT,
     Label,
     find_arrows,
     find_metrics,
@@ -15,10 +16,12 @@ from boosters_eval.programs.paper.lexicon import (
     is_dataset,
     is_metric,
     is_model,
+    looks_like_result,
+    read_cell,
     read_label,
+    spell,
     split_metric,
 )
-from boosters_eval.programs.paper.values import UNIT, looks_like_result, read_cell, spell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

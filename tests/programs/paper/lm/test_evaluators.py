@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.programs.paper.lm import find_texts
-from boosters_eval.programs.paper.lm.evaluators import (
+from boosters_eval.programs.paper.lm import (
     ModelArguments,
     PerplexityArguments,
     RetrievalArguments,
     cut_windows,
     evaluate,
+    find_texts,
     measure_perplexity,
     retrieve,
 )

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval.programs.paper.lm import find_missing, find_texts
-from boosters_eval.programs.paper.lm.evaluators import (
+from boosters_eval.programs.paper.lm import (
     ModelArguments,
     PerplexityArguments,
     RetrievalArguments,
+    find_missing,
+    find_texts,
     measure_perplexity,
     retrieve,
 )

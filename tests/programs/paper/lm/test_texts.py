@@ -10,8 +10,7 @@ import pytest
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.programs.paper import lm
-from boosters_eval.programs.paper.lm import find_missing
-from boosters_eval.programs.paper.lm.evaluators import check, evaluate
+from boosters_eval.programs.paper.lm import check, evaluate, find_missing
 from boosters_eval.programs.paper.specification import PaperDataset, read_specification
 
 
@@ -130,7 +129,7 @@ class TestReachability:
     ):
         calls = []
         monkeypatch.setattr("boosters_eval.programs.paper.lm.find_spec", lambda name: object())
-        monkeypatch.setattr("boosters_eval.programs.paper.lm.evaluators.prepare_hub", lambda: calls.append(None))
+        monkeypatch.setattr("boosters_eval.programs.paper.lm.prepare_hub", lambda: calls.append(None))
         monkeypatch.setitem(sys.modules, "boosters_eval.programs.paper.lm.models", None)  # its import fails
         if model == "local":
             model = str(tmp_path)
@@ -205,7 +204,7 @@ class TestMissing:
     def test_nothing_large_is_imported(self):
         code = (
             "import sys; from boosters_eval.programs.paper.lm import find_missing; find_missing('perplexity', 'gpt2');"
-            "from boosters_eval.programs.paper.lm import evaluators, retrieval;"
+            "from boosters_eval.programs.paper.lm import retrieval;"
             "assert not {'torch', 'transformers', 'datasets', 'huggingface_hub', 'gguf'} & set(sys.modules)"
         )
         subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
-from boosters_eval.programs.paper.lm.evaluators import compute_perplexities, cut_windows
+from boosters_eval.programs.paper.lm import compute_perplexities, cut_windows
 
 PREFIX = -1
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from boosters_eval.programs.paper.lm.evaluators import ModelArguments, TokenWindow
+    from boosters_eval.programs.paper.lm import ModelArguments, TokenWindow
 
 _ROWS = 512  # positions whose probabilities are computed at a time: a vocabulary is large
 

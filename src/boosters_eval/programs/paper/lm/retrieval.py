@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets.generated import Stream
+from boosters_eval.programs.paper.lm import FILLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 NEW_TOKENS = {"passkey": 10, "needle": 128}
-FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 _TASK = (
     "There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. "
     "I will quiz you about the important information there."
