@@ -44,18 +44,34 @@ def test_a_specification_survives_a_round_trip_through_json() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("tables:", "tabels:", ", line 4: PaperSpecification has no parameter 'tabels'. Did you mean 'tables'?"),
-        ("primary_metric", "primary_metrc", ", line 9: PaperTable has no parameter 'primary_metrc'. Did you mean"),
-        ('rows: ["TITANS-MAC"]', 'rows: ["TITANS-MAK"]', ", line 59: 'Table 1' has no row 'TITANS-MAK'. Did you mean"),
-        ('["WikiText-103"]', '["WikiText"]', ", line 60: 'Table 1' has no data set 'WikiText'. Did you mean"),
-        ('- table: "Table 1"', '- table: "Tabel 1"', ", line 58: A target names the table 'Tabel 1'"),
-        ("perplexity: 18.2", "perplexity:", ", line 34: A metric must have a number as its value. Got None instead."),
+        ("tables:", "tabels:", ", line 4: There is no key 'tabels'. Did you mean 'tables'?"),
+        ("primary_metric", "primary_metrc", ", line 9: There is no key 'primary_metrc'. Did you mean"),
+        (
+            'rows: ["TITANS-MAC"]',
+            'rows: ["TITANS-MAK"]',
+            ", line 59, key 'reproduction_targets.primary.rows': 'Table 1' has no row 'TITANS-MAK'. Did you mean",
+        ),
+        (
+            '["WikiText-103"]',
+            '["WikiText"]',
+            ", line 60, key 'reproduction_targets.primary.datasets': 'Table 1' has no data set 'WikiText'.",
+        ),
+        (
+            '- table: "Table 1"',
+            '- table: "Tabel 1"',
+            ", line 58, key 'reproduction_targets.primary.table': A target names the table 'Tabel 1'",
+        ),
+        (
+            "perplexity: 18.2",
+            "perplexity:",
+            ", line 34, key 'metrics.perplexity': A metric must have a number as its value. Got None instead.",
+        ),
         ("perplexity: 18.2", "perplexity: good", "A metric must have a number as its value. Got 'good' instead."),
         ("          perplexity: 18.2\n", "", "The metric 'perplexity' has a deviation but no value."),
         (
             'primary_metric: "perplexity"',
             'primary_metric: "perplexty"',
-            ", line 9: 'Table 1' has no metric 'perplexty'.",
+            ", line 9, key 'tables.primary_metric': 'Table 1' has no metric 'perplexty'.",
         ),
         (
             "        conditions:\n          context_length: 8192\n          batch_size",
@@ -66,7 +82,11 @@ def test_a_specification_survives_a_round_trip_through_json() -> None:
         ("perplexity: 0.5 ", "perplexty: 0.5 ", "'Table 1' has no metric 'perplexty'. Did you mean 'perplexity'?"),
         ('model: "Transformer++"', 'model: "Transformer"', "'Table 1' has no row 'Transformer'. Did you mean"),
         ('arxiv_id: "2501.00663"', "arxiv_id: !!python/name:os.system", ", line 2: The tag"),
-        ('arxiv_id: "2501.00663"', "schema_version: 2", ", line 2: This is a specification of format 2, which"),
+        (
+            'arxiv_id: "2501.00663"',
+            "schema_version: 2",
+            ", line 2, key 'schema_version': This is a specification of format 2, which",
+        ),
         ('arxiv_id: "2501.00663"', 'paper: "again"', ", line 2: The key 'paper' is there twice."),
     ],
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.errors import ConfigError, FileFormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_NODES = 200_000  # of a whole file, with every alias counted as often as it is used
 MAX_DEPTH = 100
@@ -22,6 +25,12 @@ _WORDS = {"": None, "~": None, "null": None, "Null": None, "true": True, "True":
 
 class PlacedError(FileFormatError):
     """A mistake in a file, with the file and the line in front of the sentence."""
+
+
+class UnplacedError(ConfigError):
+    """A mistake in keyword arguments, which know no lines; whoever has them adds them, by the path to it."""
+
+    path: tuple[str | int, ...] = ()
 
 
 class PrintedInt(int):
@@ -124,17 +133,24 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     return number
 
 
-def tell_place(data: Any, path: tuple[str | int, ...] = ()) -> str:
-    """The file and the line as the beginning of a sentence; nothing for data that came from elsewhere.
+def locate_error(data: Any, path: Sequence[str | int], sentence: str) -> ConfigError:
+    """A mistake with its file, line and key in front; without them for data that came from elsewhere.
 
     The line is that of what the path leads to, or of the nearest thing around it that the file has.
     """
     source, line = getattr(data, "source", ""), getattr(data, "line", None)
+    keys = []
     for part in path:
         lines: dict[Any, int] = getattr(data, "lines", {})
         if part in lines:  # else it is no key, but the name of a type among alternatives
             line, data = lines[part], data[part]
-    return "" if line is None else f"{source}, line {line}: "
+            keys += [part] if isinstance(part, str) else []
+    if line is None:
+        error = UnplacedError(sentence)
+        error.path = tuple(path)
+        return error
+    key = f", key '{'.'.join(keys)}'" if keys and f"'{keys[-1]}'" not in sentence else ""
+    return PlacedError(f"{source}, line {line}{key}: {sentence}")
 
 
 def dump_yaml(data: Any) -> str:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorH
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import compute_digest, describe_format, read_text
 from boosters_eval.core.model import Model, explain_error, find_first_error
-from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, tell_place
+from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, locate_error, parse_yaml
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
@@ -39,17 +39,14 @@ class PlacedModel(Model):
             told = explain_error(cls, error)
             if isinstance(told, PlacedError):
                 raise told from None
+            sentence = re.sub(r"^\w+ has no parameter|^The ('[^']+') parameter of \w+", _name_key, str(told))
             path = (*find_first_error(error)["loc"], *getattr(told, "path", ()))
-            where = tell_place(data, path)
-            raise (PlacedError(f"{where}{told}") if where else _UnplacedError(str(told), path)) from None
+            raise locate_error(data, path, sentence) from None
 
 
-class _UnplacedError(ConfigError):
-    """Raised where a model is built from keyword arguments, which know no lines; whoever has them adds them."""
-
-    def __init__(self, sentence: str, path: tuple[str | int, ...]) -> None:
-        super().__init__(sentence)
-        self.path = path
+def _name_key(match: re.Match[str]) -> str:
+    """The words for a file, which has keys instead of parameters."""
+    return f"The key {match[1]}" if match[1] else "There is no key"
 
 
 class Quantity(Model):
@@ -203,7 +200,7 @@ def _read_binding(given: Any) -> Any:
     kind = next((key for key in BINDINGS if key in given), None)
     if kind is None:
         hint = next((hint for key in given if (hint := suggest(str(key), BINDINGS))), "")
-        raise PlacedError(f"{tell_place(given)}A 'run' must have one of the keys {', '.join(BINDINGS)}.{hint}")
+        raise locate_error(given, (), f"A 'run' must have one of the keys {', '.join(BINDINGS)}.{hint}")
     return BINDINGS[kind].model_validate(given)
 
 
@@ -352,10 +349,10 @@ class PaperSpecification(PlacedModel):
         if not isinstance(data, dict):
             return data
         if isinstance(data.get("kind"), str):
-            raise _UnplacedError(f"This is a '{data['kind']}' file, not a specification.", ("kind",))
+            raise locate_error(data, ("kind",), f"This is a '{data['kind']}' file, not a specification.")
         version = data.get("schema_version", SCHEMA_VERSION)
         if isinstance(version, bool) or version != SCHEMA_VERSION:
-            raise _UnplacedError(f"This is a specification {describe_format(version)}.", ("schema_version",))
+            raise locate_error(data, ("schema_version",), f"This is a specification {describe_format(version)}.")
         return data
 
     def table(self, table_id: str) -> PaperTable | None:
@@ -377,7 +374,7 @@ def read_specification(path: Path) -> PaperSpecification:
     data = parse_yaml(read_text(path), str(path))
     found = PaperSpecification.model_validate(data)
     for fault, where in _find_faults(found):
-        raise PlacedError(f"{tell_place(data, where)}{fault}")
+        raise locate_error(data, where, fault)
     return found
 
 
