@@ -98,7 +98,7 @@ def test_a_tier_wants_its_data_sets(at, capsys):
 
 def test_a_threshold_that_is_hardly_covered_is_held_unless_allowed(at, capsys):
     assert at("good", "--no-held-out", "--threshold", "0.98") == 1
-    assert "The threshold 0.98 is covered at 18 %, below 90 %" in capsys.readouterr().out
+    assert "The threshold 0.98 is too high for so few data sets" in capsys.readouterr().out
     assert at("good", "--no-held-out", "--threshold", "0.98", "--allow-low-coverage") == 0
     assert "threshold covered       at 18 %" in capsys.readouterr().out
 

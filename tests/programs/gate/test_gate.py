@@ -511,8 +511,8 @@ def test_a_promotion_needs_data_sets_that_would_have_shown_a_rare_loss(home, bas
     assert held.coverage.level == pytest.approx(1 - 0.98**12)
     (told,) = held.objections
     assert told == (
-        "The threshold 0.98 is covered at 22 %, below 90 %: so few data sets would seldom show a rare total loss. "
-        "They vouch for 0.825; 114 would cover it (or say --allow-low-coverage)."
+        "The threshold 0.98 is too high for so few data sets: the chance that they would show a rare total loss is"
+        " 22 %, and must be 90 %. They vouch for 0.825; 114 would be enough (or say --allow-low-coverage)."
     )
     allowed = decide(home, baseline)
     assert allowed.promoted
@@ -522,7 +522,7 @@ def test_a_promotion_needs_data_sets_that_would_have_shown_a_rare_loss(home, bas
 
 def test_a_level_that_rounds_to_the_required_one_is_shown_with_a_digit_more():
     told = Coverage(level=0.8996, vouched=0.82, needed=13).sentence(0.825, "data set")
-    assert told.startswith("The threshold 0.825 is covered at 89.9 %, below 90 %: ")
+    assert "show a rare total loss is 89.9 %, and must be 90 %." in told
 
 
 @pytest.mark.parametrize("value", [1.0, 0.97, 0.4])

@@ -151,13 +151,13 @@ class Coverage(Model):
         """What a low level means, without a full stop."""
         level = 0.0 if self.level is None else self.level
         vouched = int(self.vouched * 1000) / 1000  # never more than is vouched for
-        more = "" if self.needed is None else f"; {self.needed} would cover it"
+        more = "" if self.needed is None else f"; {self.needed} would be enough"
         covered = f"{100 * level:.0f}"
         if covered == f"{100 * LEAST_COVERED:.0f}":  # below it by less than is shown
             covered = f"{math.floor(1000 * level) / 10:.1f}"
         return (
-            f"The threshold {threshold} is covered at {covered} %, below {100 * LEAST_COVERED:.0f} %: so few "
-            f"{noun}s would seldom show a rare total loss. They vouch for {vouched:.3f}{more}"
+            f"The threshold {threshold} is too high for so few {noun}s: the chance that they would show a rare total "
+            f"loss is {covered} %, and must be {100 * LEAST_COVERED:.0f} %. They vouch for {vouched:.3f}{more}"
         )
 
 
