@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
 
@@ -126,12 +126,18 @@ class BenchmarkTable(Model):
     values: int  # that were read
 
 
+class Identity(NamedTuple):
+    """What values are known by besides their metric: cells of the same identity are one entry."""
+
+    group: str
+    model: str
+    dataset: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Column:
     header: str
     names: dict[Role, str]
-    metrics: tuple[str, ...]
-    dataset: str | None
     direction: Better | None
     unit: str
     parentheses: Parentheses | None
@@ -141,9 +147,6 @@ class _Column:
 class _Draft:
     """An entry while it is being filled."""
 
-    model: str
-    group: str
-    dataset: str
     line: int
     hardware: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -168,7 +171,7 @@ class _Assembly:
         self.named = find_metrics(self._of_all(found.title)) or find_metrics(self._of_all(self.about))
         self.no_deviation = is_not_deviation(self.about)
         self.unread = [Unread(line=fault.line, why=fault.what) for fault in found.table.faults]
-        self.drafts: dict[tuple[str, str, str], _Draft] = {}
+        self.drafts: dict[Identity, _Draft] = {}
         self.directions: dict[str, Better | None] = {}
         self.cells = 0
         headers = self.layout.headers
@@ -187,7 +190,7 @@ class _Assembly:
             for i, column in enumerate(self.columns):
                 self._read_value(row, i, column, repeats, failed)
         self._report(failed)
-        return self._conclude([entry for draft in self.drafts.values() if (entry := self._finish(draft)).metrics])
+        return self._conclude([entry for each in self.drafts.items() if (entry := self._finish(*each)).metrics])
 
     def _read_column(self, c: int) -> _Column:
         names: dict[Role, str] = {}
@@ -206,33 +209,31 @@ class _Assembly:
             last = list(names)[-1]
             names[last] = " / ".join([names[last], *loose])
         said = [read_label(part) for part in header]
-        direction = next((part.direction for part in said if part.direction), None)
-        metrics, dataset = self._metrics_of_column(names, direction)
         return _Column(
             header=" / ".join(header) or f"{c + 1 + self.layout.keys}",
             names=names,
-            metrics=metrics,
-            dataset=dataset,
-            direction=direction,
+            direction=next((part.direction for part in said if part.direction), None),
             unit=next((part.unit for part in said if part.unit), ""),
             # A header that is only a number or a letter is decided by the caption.
             parentheses=self.options.parentheses or find_parentheses(" ".join(header)) or find_parentheses(self.about),
         )
 
-    def _metrics_of_column(
-        self, names: Mapping[Role, str], direction: Better | None
-    ) -> tuple[tuple[str, ...], str | None]:
-        """The metrics of a column and its data set; no metric where its rows name it."""
-        dataset = (names["datasets"] or ALL) if "datasets" in names else None
-        if "metrics" in names:
-            name = names["metrics"]
-            parts = [found for part in name.split("/") if (found := find_metric(part))]
-            if len(parts) > 1 and len(parts) == name.count("/") + 1:
-                return tuple(parts), dataset
-            return (find_metric(name) or name or self._unsaid_metric(direction),), dataset
-        if dataset and (both := _split_dataset(dataset)):
-            return (both[1],), both[0]
-        return (() if "metrics" in self.layout.roles.values() else (self._unsaid_metric(direction),)), dataset
+    def _find_metrics(self, named: Mapping[Role, str], column: _Column) -> tuple[str, tuple[str, ...]]:
+        """The data set and the metrics of a cell, by the names of its row and column: `Adult (Acc)` has both."""
+        dataset = named.get("datasets", "") or (ALL if "datasets" in column.names else "")
+        if "metrics" in column.names:
+            name = named["metrics"]
+            parts = [find_metric(part) or "" for part in name.split("/")]
+            one = find_metric(name) or name or self._unsaid_metric(column.direction)
+            metrics = tuple(parts) if len(parts) > 1 and all(parts) else (one,)
+        elif "metrics" in named:
+            name = read_label(named["metrics"]).name
+            metrics = (find_metric(name) or name or UNNAMED,)
+        elif both := _split_dataset(dataset):
+            dataset, metrics = both[0], (both[1],)
+        else:
+            metrics = (self._unsaid_metric(column.direction),)
+        return dataset or self.options.dataset or UNNAMED, metrics
 
     def _unsaid_metric(self, direction: Better | None) -> str:
         """The metric that the table leaves to its caption, or to the user."""
@@ -260,14 +261,9 @@ class _Assembly:
         if not spell(cell.text) or (cell.columns > 1 and cell.spread):  # the latter was looked at where it begins
             return
         self.cells += 1
-        draft, metrics = self._find_draft(row, column)
-        parts = cell.text.split("/") if len(metrics) > 1 else [cell.text]
-        whole = ""  # what is wrong with the cell as a whole
-        if len({each.header for each in self.columns[c : c + cell.columns]}) > 1:
-            whole = "a value over several columns: of which?"
-        elif len(parts) != len(metrics):
-            whole = f"the header names {len(metrics)} metrics, the cell has {len(parts)}"
-        for part, metric in zip([cell.text] if whole else parts, metrics, strict=False):
+        identity, draft, metrics = self._find_draft(row, column)
+        parts, whole = self._split_cell(cell, c, metrics)
+        for part, metric in zip(parts, metrics, strict=False):
             reading = read_cell(
                 part, emphasis=cell.emphasis, parentheses=column.parentheses, decimal=self.options.decimal
             )
@@ -276,7 +272,7 @@ class _Assembly:
                 continue
             refused = whole or _doubt_repeats(reading, repeats)
             if not refused and reading.value is not None and metric in draft.readings:
-                refused = f"there is already a value of '{metric}' for '{draft.model}' on '{draft.dataset}'"
+                refused = f"there is already a value of '{metric}' for '{identity.model}' on '{identity.dataset}'"
             if refused or reading.problem:
                 name = " ".join([row.group, *row.keys]).strip()
                 why = refused or reading.why
@@ -287,6 +283,15 @@ class _Assembly:
                 _note(draft, metric, reading, reading.value, reading.unit or column.unit or unit)
                 self.directions[metric] = column.direction or way or self.directions.get(metric)
 
+    def _split_cell(self, cell: RawCell, c: int, metrics: Sequence[str]) -> tuple[list[str], str]:
+        """The part of a cell that is of each metric, or the whole of it and what is wrong with that."""
+        parts = cell.text.split("/") if len(metrics) > 1 else [cell.text]
+        if len({each.header for each in self.columns[c : c + cell.columns]}) > 1:
+            return [cell.text], "a value over several columns: of which?"
+        if len(parts) != len(metrics):
+            return [cell.text], f"the header names {len(metrics)} metrics, the cell has {len(parts)}"
+        return parts, ""
+
     def _said_by(self, row: DataRow) -> tuple[str, Better | None]:
         """What a row says of its metric: the unit, if it is the row that names the metric, and the direction."""
         way = next((part.direction for part in row.labels if part.direction), None)
@@ -296,7 +301,7 @@ class _Assembly:
                 return part.unit, part.direction or way
         return "", way
 
-    def _find_draft(self, row: DataRow, column: _Column) -> tuple[_Draft, tuple[str, ...]]:
+    def _find_draft(self, row: DataRow, column: _Column) -> tuple[Identity, _Draft, tuple[str, ...]]:
         named: dict[Role, str] = dict(column.names)
         groups: list[str] = []
         notes: list[str] = []
@@ -315,22 +320,9 @@ class _Assembly:
                 notes += [f"{axis.name}: {value}"] if value else []
             elif value and not (axis.kind == "key" and axis.number == 0 and self.layout.keys > 1 and value.isdecimal()):
                 groups.append(value)
-        metrics, dataset = self._metrics_of_row(named, column)
-        model = named.get("models") or self.options.model or UNNAMED
-        key = (" / ".join(groups), model, dataset)
-        if key not in self.drafts:
-            self.drafts[key] = _Draft(model, key[0], dataset, row.line, hardware, notes)
-        return self.drafts[key], metrics
-
-    def _metrics_of_row(self, named: Mapping[Role, str], column: _Column) -> tuple[tuple[str, ...], str]:
-        """By the names of the row, where those of the column do not say it."""
-        metrics, dataset = column.metrics, column.dataset if "datasets" in column.names else named.get("datasets")
-        if "metrics" in named and "metrics" not in column.names:
-            name = read_label(named["metrics"]).name
-            metrics = (find_metric(name) or name or UNNAMED,)
-        elif dataset and not {"metrics", "datasets"} & set(column.names) and (both := _split_dataset(dataset)):
-            dataset, metrics = both[0], (both[1],)
-        return metrics, dataset or self.options.dataset or UNNAMED
+        dataset, metrics = self._find_metrics(named, column)
+        identity = Identity(" / ".join(groups), named.get("models") or self.options.model or UNNAMED, dataset)
+        return identity, self.drafts.setdefault(identity, _Draft(row.line, hardware, notes)), metrics
 
     def _needs(self, axis: Axis) -> bool:
         """Whether rows could not be told apart without this column."""
@@ -349,7 +341,7 @@ class _Assembly:
                 self.unread += faults
         self.unread.sort(key=lambda each: each.line)
 
-    def _finish(self, draft: _Draft) -> BenchmarkEntry:
+    def _finish(self, identity: Identity, draft: _Draft) -> BenchmarkEntry:
         metrics: dict[str, float] = {}
         stds: dict[str, float] = {}
         printed: dict[str, str] = {}
@@ -370,12 +362,12 @@ class _Assembly:
             elif reading.std is not None:
                 stds[name], printed[f"{name}_std"] = reading.std.value, reading.std.printed
         return BenchmarkEntry(
-            table_id=self.found.id, model_name=draft.model, group=draft.group, dataset=draft.dataset,
+            table_id=self.found.id, model_name=identity.model, group=identity.group, dataset=identity.dataset,
             metrics=metrics, printed=printed, metric_units={k: v for k, v in draft.units.items() if k in metrics},
             counts={k: v.count for k, v in draft.readings.items() if v.count is not None and k in metrics},
             emphasized=tuple(k for k, v in draft.readings.items() if v.emphasis and k in metrics),
             hardware=draft.hardware, notes=tuple(notes), std_values=stds, has_std=bool(stds), line=draft.line,
-            is_baseline=_BASELINE.search(f"{draft.group} {draft.model}") is not None, **draft.conditions,
+            is_baseline=_BASELINE.search(f"{identity.group} {identity.model}") is not None, **draft.conditions,
         )  # fmt: skip
 
     def _conclude(self, entries: Sequence[BenchmarkEntry]) -> BenchmarkTable:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import check_writable, write_atomically
-from boosters_eval.core.terms import tell
+from boosters_eval.core.terms import tell, the
 from boosters_eval.core.text import escape_json, join_words
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.session import PlannedRun, check_names, open_session
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.specification import PaperSpecification
 
 
+_FILES = (".yaml", ".yml", ".json", ".md", ".html", ".txt")  # endings of files, which a folder of results does not have
 PAPER = "paper"  # what these runs are read as
 RESULTS = "results.json"
 _REPORTS = {
@@ -80,6 +82,10 @@ class PreparedPaper:
 def prepare(request: ReproductionRequest) -> PreparedPaper:
     """Bind the targets of a specification. One that cannot run here is `not_runnable`, with the reason."""
     check_names(request)
+    if request.output.suffix.lower() in _FILES and not request.output.is_dir():
+        raise ConfigError(
+            f"{the('output')} must be a folder, into which files are written. Got '{request.output}' instead."
+        )
     path = request.spec
     spec, digest = read_specification(path), digest_specification(path)
     targets = select_targets(find_targets(spec, path.parent, request.model), request.only)
