@@ -46,7 +46,7 @@ def test_a_competitor_that_is_worse_fails_and_is_named_with_its_numbers():
     assert check.exit_code is ExitCode.REGRESSION
     assert not check.passed
     first, second = list_findings(check)
-    assert first == "❌ head is worse than base in 1 of 1 comparison (at 5 %):"
+    assert first == "❌ head is worse than base in 1 of 1 comparison (at most a 5 % risk of a false alarm):"
     assert second.startswith("  toy/gbdt head: RMSE 0.6201 against 0.5200 (+19.3 %, interval ")
     assert second.endswith(", 5 splits)")
 

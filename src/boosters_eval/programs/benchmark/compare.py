@@ -192,7 +192,7 @@ class ComparisonFindings(Findings):
             return
         run = self.results.run_id
         again = f", or boosters-eval report --run {run} --dry-run" if run else ""
-        document = self._tables().document()
+        document = self._tables(brief=not screen.verbose).document()
         print_document(document, screen.console(), every_note=screen.verbose, how=f"-v{again}")
 
     def render(self, form: str) -> str:
@@ -235,11 +235,11 @@ class ComparisonFindings(Findings):
             write_atomically(self.request.verdict, document.to_json())
         screen.annotate(against.annotate_verdict(verdict), against.render_verdict(verdict))
 
-    def _tables(self) -> Report:
+    def _tables(self, *, brief: bool = False) -> Report:
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads what renders)
 
-        request = self.request
-        return build_tables(self.results, test=request.test, require_significance=request.highlight_significant)
+        only = self.request.highlight_significant
+        return build_tables(self.results, test=self.request.test, require_significance=only, brief=brief)
 
 
 def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:

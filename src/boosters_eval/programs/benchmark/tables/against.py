@@ -17,7 +17,12 @@ from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.against import AgainstCheck, RivalFinding
 
-_ORDER = ("worse", "inconclusive", "equivalent", "better")
+_TITLES = {
+    "worse": "⚠ Worse on its own, but with so many comparisons that may be chance:",
+    "inconclusive": "Inconclusive, which passes the check:",
+    "equivalent": "Equivalent:",
+    "better": "Better:",
+}
 _ALONE = "worse on its own only"
 _LISTED = 12  # findings of one verdict that does not fail; further ones are only counted
 _HEADINGS = ("Benchmark", "Competitor", "Quantity", "Change", "Interval", "p", "n", "Verdict")
@@ -28,16 +33,19 @@ def tell_verdict(check: AgainstCheck) -> str:
         names = dict.fromkeys(finding.rival for finding in check.regressions)
         verb = "is" if len(names) == 1 else "are"
         found = f"{len(check.regressions)} of {count_of(len(check.compared) or len(check.findings), 'comparison')}"
-        return f"❌ {join_words(list(names))} {verb} worse than {check.against} in {found} ({_level(check)}):"
+        risk = f"at most a {_share(check.alpha)} risk of a false alarm"
+        return f"❌ {join_words(list(names))} {verb} worse than {check.against} in {found} ({risk}):"
     if not check.passed:
         what = count_of(len(check.unanswered) + len(check.problems), "reason")
         return f"❌ Not checked against {check.against}: " + (
             f"{what} why there is no answer:" if check.unanswered or check.problems else "nothing was compared."
         )
     tally = Counter(_verdict(finding) for finding in check.compared)
-    told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in (_ALONE, *_ORDER) if tally[verdict])
+    told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in (_ALONE, *_TITLES) if tally[verdict])
     found = f"{count_of(len(check.compared), 'comparison')} ({told})"
-    return f"✅ Nothing is worse than {check.against} in {found}, {_level(check)}"
+    if tally["inconclusive"]:
+        return f"⚠ Nothing was shown to be worse than {check.against} in {found}, but a small loss could go unnoticed"
+    return f"✅ Nothing is worse than {check.against} in {found}"
 
 
 def list_findings(check: AgainstCheck) -> list[str]:
@@ -48,10 +56,10 @@ def list_findings(check: AgainstCheck) -> list[str]:
     out += [f"  {tell_finding(check, finding)}" for finding in check.unanswered if not finding.fails]
     out += [f"  {problem}" for problem in check.problems]
     calm = [finding for finding in check.compared if not finding.fails]
-    for verdict in _ORDER:
+    for verdict, title in _TITLES.items():
         found = [finding for finding in calm if finding.verdict == verdict]
         if found:
-            out.append(_titles(check)[verdict])
+            out.append(title)
             out += [f"  {tell_finding(check, finding)}" for finding in found[:_LISTED]]
         if len(found) > _LISTED:
             out.append(f"  and {len(found) - _LISTED} more")
@@ -154,7 +162,7 @@ class AgainstDocument(Model):
             against=check.against,
             run_id=run_id,
             exit_code=int(check.exit_code),
-            answer=clean(tell_verdict(check).lstrip("❌✅ ").rstrip(":")),
+            answer=clean(tell_verdict(check).lstrip("❌✅⚠ ").rstrip(":")),
             test=check.test,
             alpha=check.alpha,
             n_tests=check.n_tests,
@@ -167,20 +175,6 @@ class AgainstDocument(Model):
         return escape_json(self.model_dump_json(indent=1)) + "\n"
 
 
-def _level(check: AgainstCheck) -> str:
-    over = " over all of them" if check.n_tests > 1 else ""
-    return f"at {_share(check.alpha)}{over}"
-
-
-def _titles(check: AgainstCheck) -> dict[str, str]:
-    return {
-        "worse": f"⚠ Worse on its own, but not at {_share(check.alpha)} over all comparisons:",
-        "inconclusive": "Inconclusive, which passes:",
-        "equivalent": "Equivalent:",
-        "better": "Better:",
-    }
-
-
 def _numbers(finding: RivalFinding) -> list[str]:
     pair = finding.comparison
     if pair is None:
@@ -191,7 +185,7 @@ def _numbers(finding: RivalFinding) -> list[str]:
     if finding.p_family is not None:
         out.append(f"p {p_value(finding.p_family)}")
     if finding.verdict == "inconclusive" and pair.min_detectable_percent is not None:
-        out.append(f"could have shown {percent(pair.min_detectable_percent / 100, sign=False)}")
+        out.append(f"gaps below {percent(pair.min_detectable_percent / 100, sign=False)} can go unnoticed")
     apart = [f"{count_of(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
     return [*out, count_of(pair.n, "split"), *apart]
 
@@ -205,8 +199,14 @@ def _row(finding: RivalFinding) -> tuple[str, ...]:
         _interval(finding),
         MISSING if finding.p_family is None else p_value(finding.p_family),
         "0" if finding.comparison is None else str(finding.comparison.n),
-        f"{'❌' if finding.fails or finding.missing else '⚠' if finding.alone else '✅'} {_verdict(finding)}",
+        f"{_sign(finding)} {_verdict(finding)}",
     )
+
+
+def _sign(finding: RivalFinding) -> str:
+    if finding.fails or finding.missing:
+        return "❌"
+    return "⚠" if finding.alone or finding.verdict == "inconclusive" else "✅"
 
 
 def _verdict(finding: RivalFinding) -> str:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
 
-_LADDER = (5, 10, 20, 50, 100, 200, 500)  # numbers of seeds to advise
-_STEP = 3  # times as many splits, at least: fewer hardly show more
-_HARDLY = 0.9  # of what is shown now: more splits are not worth their time
+_LADDER = (5, 10, 20, 50, 100)  # numbers of seeds to advise; hardly anybody would wait for more
+# What is detected in four of five runs; a gap of half that size in about one of three.
+_CHANCES = {1.0: "would probably", 0.5: "might"}
 _LISTED = 4  # names; further ones are only counted
 _LEAST_SHARE = 5e-5  # below which a share would be written as 0
 
@@ -40,8 +40,10 @@ class MoreSplits:
             return count_of(seeds, "seed")
         return given("cv", f"{self.folds}x{seeds}") if self.folds else given("seeds", seeds)
 
-    def after(self, n: int) -> int | None:
-        return next((seeds for seeds in _LADDER if max(self.folds, 1) * seeds >= _STEP * n), None)
+    def ladder(self, n: int) -> dict[int, int]:
+        """The numbers of seeds to try after `n` splits, each with the splits that it gives."""
+        splits = {seeds: max(self.folds, 1) * seeds for seeds in _LADDER}
+        return {seeds: count for seeds, count in splits.items() if count > n}
 
 
 def write_answer(
@@ -175,16 +177,21 @@ class _Contest:
         other, pair = self._nearest()
         on = _splits([pair.n for pair in self.pairs.values()])
         if len(self.pairs) == 1:
-            return f"{self.leader} is better than {other}: {self.what} {self._apart(other, pair)} on {on}"
-        return f"{self.leader} is best: {self.what} {self._apart(other, pair)} than {other}, the next, on {on}"
+            lead = f"{self.leader} is better than {other}: {self.what} {self._apart(other, pair)} on {on}"
+        else:
+            lead = f"{self.leader} is best: {self.what} {self._apart(other, pair)} than {other}, the next, on {on}"
+        risk = (
+            "" if pair.alpha is None else f", a lead that chance alone gives in at most {100 * pair.alpha:g} % of cases"
+        )
+        return lead + risk
 
     def _single(self) -> str:
         other, pair = self._nearest()
-        text = f"No verdict on a single split: {self.leader} has the best {self.what}"
+        text = f"No clear winner on a single split: {self.leader} has the best {self.what}"
         if pair.difference:
             text += f", {self._apart(other, pair)} than {other}, which may be chance"
         alone = self.more is not None and not any((row.n or 0) > 1 for row in self.table.rows)
-        return f"{text}; {self.more.said(5)} would allow one" if self.more and alone else text
+        return f"{text}; {self.more.said(5)} would tell more" if self.more and alone else text
 
     def _open(self) -> str:
         """Nobody is better than all others: some are equivalent to the leader, or cannot be told apart from it."""
@@ -194,14 +201,14 @@ class _Contest:
         unclear = [name for name in self.tied if name not in (*alike, *refused, *ahead)]
         beaten = [name for name in self.pairs if name not in self.tied]
         if len(refused) == len(self.pairs):
-            return f"No verdict on the best {self.what}: no two can be compared (see the notes)"
+            return f"No clear winner in {self.what}: no two can be compared (see the notes)"
         if alike and not unclear and not ahead:
             text = self._level(alike)
         else:
-            text = f"No verdict on the best {self.what}: {self.leader} leads"
-            text += f", but cannot be told apart from {_name_some(unclear)}{self._doubt(unclear)}" if unclear else ""
+            text = f"No clear winner in {self.what}: {self.leader} leads"
+            text += self._doubt(unclear) if unclear else ""
             text += f", but {_name_some(ahead)} {_are(ahead)} better on the splits that both have" if ahead else ""
-            text += f"; {_name_some(alike)} {_are(alike)} equivalent to {self.leader}" if alike else ""
+            text += f"; {_name_some(alike)} {_are(alike)} as good as {self.leader} in practice" if alike else ""
         text += f"; {self.leader} is better than {_name_some(beaten)}" if beaten else ""
         return text + (f"; {_name_some(refused)} cannot be compared with {self.leader}" if refused else "")
 
@@ -210,7 +217,7 @@ class _Contest:
         on = _splits([self.pairs[name].n for name in alike])
         if all(self.pairs[name].difference == 0 for name in alike):
             return f"{_name_some([self.leader, *alike])} have the same {self.what} on {on}"
-        equals = f"{_name_some(alike)} {_are(alike)} equivalent to it"
+        equals = f"{_name_some(alike)} {_are(alike)} as good in practice"
         return f"{self.leader} has the best {self.what}, but {equals}: within {_rope()} on {on}"
 
     def _is_ahead(self, other: str) -> bool:
@@ -219,16 +226,16 @@ class _Contest:
         return pair.verdict == ("better" if pair.a == other else "worse")
 
     def _doubt(self, names: Sequence[str]) -> str:
-        """How large the differences are, what the splits could have shown, and what more of them would show."""
+        """How small the lead is, what the splits can detect, and whether more of them would settle it."""
         pairs = [self.pairs[name] for name in names]
         sizes = [size for name in names if (size := self._size(name, self.pairs[name])) is not None]
-        text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
+        known = len(sizes) == len(names)
+        text = f" {_name_some(names)}{f' by {_range(sizes)}' if known else ''}"
         splits, now = _splits([pair.n for pair in pairs]), self._detectable(pairs)
         if now is None:
-            text += f" on {splits}{self._reason(pairs)}"
-        else:
-            text += f": {splits} can only detect gaps above about {_share(now)}"
-        return text + self._advice(pairs, now)
+            return f"{text}, which {splits} cannot settle{self._reason(pairs)}{self._advice(pairs, [])}"
+        limit = f"can only detect gaps above about {_share(now)}" if now < 1 else "are far too few to detect such gaps"
+        return f"{text}, which may be chance: {splits} {limit}{self._advice(pairs, sizes if known else [])}"
 
     @staticmethod
     def _reason(pairs: Sequence[PairVerdict]) -> str:
@@ -236,22 +243,21 @@ class _Contest:
         note = notes.pop() if len(notes) == 1 else ""
         return f" ({lower_initial(note.rstrip('.')).replace('. ', '; ')})" if note else ""
 
-    def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
-        """What more splits would show; nothing where more seeds are not more splits."""
+    def _advice(self, pairs: Sequence[PairVerdict], gaps: Sequence[float]) -> str:
+        """How many seeds would detect one of the gaps; nothing where more seeds are not more splits."""
         results = {row.label: row.n or 0 for row in self.table.rows}
         if self.more is None or any(pair.n < min(results.get(pair.a, 0), results.get(pair.b, 0)) for pair in pairs):
             return ""
-        seeds = self.more.after(max(pair.n for pair in pairs))
-        if seeds is None:
-            return ""
-        how, then = self.more.said(seeds), self._detectable(pairs, seeds * max(self.more.folds, 1))
-        if now is None or then is None:
-            return f"; {how} may detect one"
-        return (
-            f"; even {how} would detect only {_share(then)}"
-            if then > _HARDLY * now
-            else f"; {how} would detect {_share(then)}"
-        )
+        ladder = self.more.ladder(max(pair.n for pair in pairs))
+        if not gaps:
+            return f"; {self.more.said(min(ladder))} would tell more" if ladder else ""
+        what = "decide it" if len(pairs) == 1 else "tell some of them apart"
+        shown = {seeds: [self._detectable([pair], splits) for pair in pairs] for seeds, splits in ladder.items()}
+        for share, chance in _CHANCES.items():
+            for seeds, found in shown.items():
+                if any(then is not None and share * then <= gap for then, gap in zip(found, gaps, strict=True)):
+                    return f"; {self.more.said(seeds)} {chance} {what}"
+        return ", and probably no practical number of seeds would confirm this lead; more data might"
 
     def _detectable(self, pairs: Sequence[PairVerdict], splits: int | None = None) -> float | None:
         """The largest difference, as a share, that any of the pairs needs to be shown, now or with so many splits."""

@@ -87,6 +87,7 @@ def build_tables(
     alpha: float | None = None,
     highlight: bool = True,
     require_significance: bool = True,
+    brief: bool = False,
 ) -> Report:
     """One table per benchmark. `metrics` chooses and orders the metric columns; an empty sequence shows none.
 
@@ -116,7 +117,7 @@ def build_tables(
         _table(name, list(rows.values()), absent.get(name, []), options)
         for name, rows in group_results(collection).items()
     ]
-    found = (*notes.note_report(collection, times=times), *notes.note_levels(tables, level))
+    found = (*notes.note_report(collection, times=times, brief=brief), *notes.note_levels(tables, level))
     return Report(tuple(tables), found, test, level)
 
 

@@ -78,7 +78,8 @@ def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
     }
 
 
-def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
+def note_report(collection: ResultCollection, *, times: bool, brief: bool = False) -> tuple[str, ...]:
+    """Notes that apply to more than one table; `brief` leaves out why settings differ between libraries."""
     out = note_severe(collection)
     out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
@@ -108,9 +109,7 @@ def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]
             "Profile 'defaults': each library has its own defaults, so models of unlike size and step are compared."
         )
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
-        out.append(
-            f"Times are indicative only: they were not taken with {named('timing_mode')}, so they are not judged."
-        )
+        out.append(f"Times are only a rough guide, and not judged: use {named('timing_mode')} to compare them fairly.")
     if times:
         out += [item.note for item in collection.metadata.facts.disturbed]
     busy = [r.cpu_taken or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
@@ -119,19 +118,20 @@ def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]
             f"Times are indicative only: the machine was busy in {len(busy)} of {len(collection.results)} cells; other"
             f" programs used up to {percent(max(busy), sign=False)} of their CPUs. Repeat the run on an idle machine."
         )
-    out += _marks(collection)
+    out += _marks(collection, brief=brief)
     return tuple(map(clean, out))
 
 
 def note_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
     """Which columns decide, and that the others need stronger evidence; nothing if all are judged alike."""
-    levels = {(pair.label, pair.alpha) for table in tables for pair in table.pairs}
+    shown = [table for table in tables if any(cell.best for row in table.rows for cell in row.cells)]
+    levels = {(pair.label, pair.alpha) for table in shown for pair in table.pairs}
     deciding = sorted({label for label, level in levels if level == alpha})
     if len(deciding) == len({label for label, _ in levels}):
         return ()
     text = (
-        f"{', '.join(deciding)}: judged at {100 * alpha:g} %. All other columns of a table share"
-        f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
+        f"Chance alone highlights a winner in {join_words(deciding)} in at most {100 * alpha:g} % of tables, and one in"
+        f" any other column in {100 * SECONDARY_SHARE * alpha:g} %."
     )
     return (clean(text),)
 
@@ -170,8 +170,10 @@ def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
 
 
 def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
-    """The inconclusive pairs. If there are many, the range of differences that the splits could have shown."""
+    """The inconclusive pairs, unless all are, which the answer says. Of many, what the splits could have shown."""
     undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
+    if len(undecided) == len(pairs) and not any(pair.note for pair in pairs):
+        return []
     visible = [pair.detectable / scale for pair in undecided if pair.detectable and (scale := find_scale(pair))]
     if len(undecided) < 3 or len(visible) < len(undecided):
         return [pair.text for pair in undecided]
@@ -270,7 +272,7 @@ def _capacity(contenders: Sequence[Contender]) -> list[str]:
         ]
         if sizes:
             parts.append(f"{contender.name} {', '.join(sizes)}")
-    return [f"Capacity differs (mean per model): {'; '.join(parts)}."]
+    return [f"The models differ in size (mean of each library): {'; '.join(parts)}."]
 
 
 def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
@@ -282,7 +284,7 @@ def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
     return out
 
 
-def _marks(collection: ResultCollection) -> list[str]:
+def _marks(collection: ResultCollection, *, brief: bool) -> list[str]:
     """Every canonical parameter that is not mapped exactly for a library, each once."""
     seen: dict[tuple[str, str, str, str], set[str]] = {}
     for result in collection.results:
@@ -290,6 +292,12 @@ def _marks(collection: ResultCollection) -> list[str]:
             if mark.kind != "exact":
                 key = (result.library, mark.parameter, mark.kind, mark.reason)
                 seen.setdefault(key, set()).add(result.config_name)
+    if brief and seen:
+        libraries: dict[str, dict[str, None]] = {}
+        for library, parameter, *_ in seen:
+            libraries.setdefault(library, {})[parameter] = None
+        told = join_words(f"{library} ({', '.join(parameters)})" for library, parameters in libraries.items())
+        return [f"Some settings work a little differently in {told}; {named('verbose')} says how."]
     out, every = [], len({result.config_name for result in collection.results})
     for (library, parameter, kind, reason), configs in seen.items():
         some = ", ".join(sorted(configs)) if len(configs) <= 3 else f"{len(configs)} configs"
