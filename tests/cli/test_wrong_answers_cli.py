@@ -46,3 +46,46 @@ def test_a_near_unique_text_column_costs_no_library_more_than_its_own_defaults_w
     assert marks["categorical"]["kind"] == "own"
     assert "min_data_per_group" in marks["categorical"]["reason"]
     assert "min_data_per_group" not in with_names["lightgbm"][0]["native_params"]
+
+
+def moments(rows=600, offset=1.7e9):
+    """A time in seconds as the target: float32 steps by 128 there, and the target's standard deviation is 140."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(rows, 4))
+    y = offset + 100 * x[:, 0] + 80 * x[:, 1] + rng.normal(0, 50, rows)
+    return pd.DataFrame({**{f"x{i}": x[:, i] for i in range(4)}, "when": y})
+
+
+LIBRARIES = ("-l", "xgboost", "lightgbm", "sklearn", "-s", "2")
+
+
+def test_targets_that_float32_blurs_are_centered_for_all_libraries_alike(place, boosters_eval):
+    moments().to_csv("large.csv", index=False)
+    moments(offset=0).to_csv("small.csv", index=False)
+    large = compare(boosters_eval, "-d", "large.csv:when", *LIBRARIES)
+    small = compare(boosters_eval, "-d", "small.csv:when", *LIBRARIES)
+    for library, results in large.items():
+        assert abs(mean(results) / mean(small[library]) - 1) < 0.03
+        assert all(abs(result["target_offset"] - 1.7e9) < 100 for result in results)
+        assert not any(result.get("target_offset") for result in small[library])
+    told = boosters_eval("compare", "-d", "large.csv:when", *LIBRARIES, check=0).stdout
+    assert "all libraries learn it less its mean" in told
+    assert "suspect" not in told
+
+
+def test_a_library_that_is_judged_or_left_to_itself_keeps_its_own_handling_and_the_answer_says_so(place, boosters_eval):
+    moments().to_csv("large.csv", index=False)
+    for extra in (("--profile", "defaults"), ("--against", "sklearn")):
+        done = boosters_eval("compare", "-d", "large.csv:when", *LIBRARIES, *extra, "-f", "json", "-q")
+        assert not any(result.get("target_offset") for result in json.loads(done.stdout)["results"])
+    told = boosters_eval("compare", "-d", "large.csv:when", *LIBRARIES, "--profile", "defaults", check=0).stdout
+    answer = told.partition("\n## ")[0]
+    assert "the data are suspect: 'when' reaches 1.7e+09" in answer
+
+
+def test_features_that_float32_cannot_tell_apart_are_a_finding(place, boosters_eval):
+    frame = moments(offset=0).assign(stamp=lambda f: 1.7e9 + np.arange(len(f)) % 97)
+    frame.to_csv("stamps.csv", index=False)
+    said = boosters_eval("compare", "-d", "stamps.csv:when", *LIBRARIES, "--dry-run", check=0).stderr
+    assert "float32-feature: 'stamp' has 97 distinct values, but only 2 in float32" in said
+    assert "[--drop stamp]" in said

@@ -6,7 +6,7 @@ leaves, quantiles and ranking are left out: there no two libraries claim to agre
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -207,11 +207,38 @@ def mark(library, case, parameter):
     return {mark.parameter: mark for mark in RUNNERS[library].translate(case.request).marks}[parameter]
 
 
-def test_lightgbm_refuses_leaves_of_light_rows_and_is_marked_for_it():
-    case = Case(Task.REGRESSION, PLAIN.replace(max_depth=8, min_child_weight=0.0), values=32, weighted=True)
-    shares = [case.shares(seed, ["xgboost", "lightgbm"])["xgboost", "lightgbm"] for seed in range(3)]
-    assert min(shares) < SHARE, "the mark of LightGBM's rows in a leaf is out of date"
-    assert "estimated from their hessians" in mark("lightgbm", case, "min_samples_leaf").reason
+@pytest.mark.parametrize("task", [Task.REGRESSION, Task.BINARY])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 1e-3])
+def test_lightgbm_does_not_abort_without_a_least_hessian_and_is_marked_where_it_differs(task, weighted, l2):
+    training = PLAIN.replace(n_estimators=10, max_depth=8, min_child_weight=0.0, l2=l2)
+    case = Case(task, training, values=32, weighted=weighted)
+    for seed in range(2):
+        assert np.isfinite(predict("lightgbm", case.request, case.data(seed))).all()
+    exact = task is Task.REGRESSION and not weighted
+    assert (mark("lightgbm", case, "min_child_weight").kind == "exact") == exact
+
+
+def test_lightgbm_chooses_its_layout_by_the_shape_and_both_give_the_same_model():
+    for case in (Case(Task.REGRESSION, PLAIN.replace(n_estimators=3)), Case(Task.BINARY, PLAIN, missing=True)):
+        data, request = case.data(1), replace(case.request, n_columns=4)
+        assert RUNNERS["lightgbm"].translate(request).native["force_col_wise"]
+        assert np.array_equal(predict("lightgbm", request, data), predict("lightgbm", case.request, data))
+    many = replace(case.request, n_columns=4, n_threads=8)
+    assert RUNNERS["lightgbm"].translate(many).native["force_row_wise"]
+
+
+def test_lightgbm_bundles_sparse_columns_and_is_marked_for_it():
+    rng = np.random.default_rng(1)
+    x = np.zeros((10_000, 200), dtype=np.float32)
+    for first in range(0, 200, 40):  # five columns of 40 levels each, one-hot, and a few further ones
+        x[np.arange(len(x)), first + rng.integers(0, 40, len(x))] = 1
+    x[rng.integers(0, len(x), 40), rng.integers(0, 200, 40)] = 1
+    data = TrainData(x, x @ rng.normal(size=200) + 0.1 * rng.standard_normal(len(x)))
+    case = Case(Task.REGRESSION, PLAIN.replace(learning_rate=0.3, n_estimators=30))
+    found = [predict("lightgbm", case.request, data, enable_bundle=bundled) for bundled in (True, False)]
+    assert np.abs(found[0] - found[1]).max() > WITHIN * data.y.std(), "the mark of LightGBM's bundles is out of date"
+    assert "bundled" in mark("lightgbm", case, "max_bins").reason
 
 
 def test_lightgbm_counts_no_rows_of_weighted_data_where_one_row_is_enough():

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from boosters_eval.datasets.audit_relations import hash_rows
-from boosters_eval.datasets.checks import is_text
+from boosters_eval.datasets.checks import find_coarse_step, is_text
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.datasets.texts import is_date_text, parse_dates
 
@@ -32,6 +32,7 @@ KEY = 10**15  # whole numbers beyond are keys, not quantities
 ALMOST_CONSTANT, MANY_ROWS = 0.999, 1_000
 ALMOST_MISSING = 0.95
 ALIKE = 0.95  # the share of distinct texts that must look like dates, or like numbers
+TOLD_APART = 0.95  # the share of distinct values that float32 must keep apart
 FEW_NUMBERS = 10  # plain numbers kept as text are grades rather than quantities up to so many
 IN_ORDER = 0.99  # the share of steps that must not go back
 _TEXTS_LOOKED_AT, _KEYS_LOOKED_AT = 500, 20_000
@@ -175,6 +176,16 @@ def grows(column: SampledColumn) -> bool:
         return False
     steps = np.diff(column.known)
     return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
+
+
+def note_blurred(column: SampledColumn) -> str:
+    """That float32, which all libraries keep features in, cannot tell many values of a number apart."""
+    if column.categorical or not len(column.known) or find_coarse_step(column.known) is None:
+        return ""
+    after = len(np.unique(column.known.astype(np.float32)))
+    if after > TOLD_APART * len(column.counts):
+        return ""
+    return f"has {len(column.counts)} distinct values, but only {after} in float32, which libraries keep features in"
 
 
 def note_numbers(column: SampledColumn) -> str:

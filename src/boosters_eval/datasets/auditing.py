@@ -18,7 +18,7 @@ from boosters_eval.datasets.audit_columns import (
     sample_table,
 )
 from boosters_eval.datasets.audit_relations import AuditTarget
-from boosters_eval.datasets.checks import is_text
+from boosters_eval.datasets.checks import find_coarse_step, is_text
 from boosters_eval.datasets.config import KINDS, AuditedColumn, AuditFinding, DataAudit
 from boosters_eval.metrics.task import Task
 
@@ -108,7 +108,7 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
     counts = np.bincount(subject.y.astype(np.int64)) if subject.task.is_classification else np.empty(0, dtype=np.int64)
     ids = notes.get("id", {}).keys()  # each row has its own, copies too
     of_classes = _of_classes(subject, counts) if subject.task.is_classification else _repeated_target(subject)
-    findings = [*extra, *_of_columns(subject, notes), *_of_rows(subject, columns, sample, ids), *of_classes]
+    findings = [*extra, *_blurred_target(subject), *_of_columns(subject, notes), *_of_rows(subject, columns, sample, ids), *of_classes]
     audited = [_with_role(column, notes) for column in roles.values()]
     if len(audited) > _MOST_COLUMNS:
         audited.sort(key=lambda column: column.role in _FEATURES and column.used and not column.note)
@@ -172,9 +172,12 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
     asked = column.name in subject.asked
     if note := columns_alone.note_constant(column):
         return {} if asked else {"constant": (note, "")}
-    found = {} if asked or column.name in subject.dates else _looks(column)
+    plain = not asked and column.name not in subject.dates
+    found = _looks(column) if plain else {}
     if note := columns_alone.note_almost_constant(column):
         found["almost-constant"] = (note, "")
+    if plain and not found and (note := columns_alone.note_blurred(column)):
+        found["float32-feature"] = (note, "")
     times = _times(column, subject)
     if times is not None and columns_alone.in_order(times):
         found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(column.name)}")
@@ -300,6 +303,17 @@ def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
     if share >= relations.REPEATED and len(values) > 2:
         text = f"{share:.0%} of the rows have the target {values[np.argmax(counts)]:g}"
         yield _finding(subject, "repeated-target", text, "")
+
+
+def _blurred_target(subject: Subject) -> Iterator[AuditFinding]:
+    """Most libraries keep targets as float32, and lose what it cannot tell apart."""
+    step = None if subject.task.is_classification or subject.task is Task.RANKING else find_coarse_step(subject.y)
+    if step is not None:
+        text = (
+            f"{subject.target} reaches {np.abs(subject.y).max():.4g}, where float32, which most libraries keep targets"
+            f" in, can only step by {step:g}; its standard deviation is {subject.y.std():.3g}"
+        )
+        yield _finding(subject, "float32-target", text, "--profile parity", always=True)
 
 
 def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditFinding]:

@@ -123,6 +123,15 @@ MAX_GRADE = 30  # the most that LightGBM and XGBoost take
 MAX_CODE = 2**24  # float32 holds whole numbers exactly up to here
 
 
+COARSE = 1e-4  # the step of float32 at the largest target, in standard deviations, from which it blurs the target
+
+
+def find_coarse_step(y: NDArray[np.float64]) -> float | None:
+    """How far apart neighboring numbers of float32 are at the largest target, if that blurs the target; else None."""
+    step = float(np.spacing(np.float32(np.abs(y).max())))
+    return step if step > COARSE * float(y.std()) else None
+
+
 def as_table(config: DatasetConfig, raw: Any) -> Table:
     """(x, y) or a Table, in the types that everything after relies on, and checked."""
     name = config.name

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import ColumnRole, DataSettings
 
-EXACT = 2**24  # float32 holds every whole number up to here
-
 
 @dataclass(frozen=True)
 class Use:
@@ -142,7 +140,6 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
 
 
 def _detect(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
-    given = column
     if is_date(column):
         return _as_dates(name, column, asked=False)
     try:
@@ -157,7 +154,7 @@ def _detect(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     if not is_number(column):
         problem = f"Column '{name}' is of type {column.dtype}: convert it to numbers first, or use"
         return Use("numeric", problem=f"{problem} {offer(name, 'drop')}.")
-    return _use_number(name, column, given)
+    return _use_number(name, column)
 
 
 def _use_text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
@@ -215,29 +212,17 @@ def explain_number_like(
     return "", f"column '{name}' has {share}, used as {kinds}: {offer(name, 'numeric')} reads the numbers only"
 
 
-def _use_number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
-    """`given` is the column before numbers of any size became floats."""
+def _use_number(name: str, column: pd.Series[Any]) -> Use:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32)
-    beyond = np.isinf(narrow)
+        beyond = np.isinf(values.astype(np.float32))
     if beyond.any():
         problem = (
             f"Column '{name}' must be finite in float32, but row {_row(column, beyond)} has {values[beyond][0]:g}:"
             f" {offer(name, 'numeric')} makes it missing, {offer(name, 'drop')} leaves the column out."
         )
         return Use("numeric", problem=problem)
-    note = ""
-    whole = given.dtype.kind in "iu" or all(isinstance(value, int) for value in given.dropna().iloc[:100])
-    if whole and np.nanmax(np.abs(values), initial=0) > EXACT:
-        before, after = given.nunique(), len(np.unique(narrow[~np.isnan(narrow)]))
-        if after < before:
-            largest = max(str(given.max()), str(given.min()).lstrip("-"), key=len)
-            note = (
-                f"column '{name}' has whole numbers of up to {len(largest)} digits, which models see as float32:"
-                f" {before} distinct values become {after}; {offer(name, 'categorical', 'drop')}"
-            )
-    return Use("numeric", {name: column}, note)
+    return Use("numeric", {name: column})
 
 
 def _row(column: pd.Series[Any], mask: Any) -> int:

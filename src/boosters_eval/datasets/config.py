@@ -25,6 +25,7 @@ ColumnRole = Literal["target", "numeric", "categorical", "date", "constant", "id
 # The kinds of findings, the gravest first; that is the order in which they are told.
 KINDS = (
     "leak",
+    "float32-target",
     "target-as-text",
     "duplicate-rows",
     "id",
@@ -32,6 +33,8 @@ KINDS = (
     "date",
     "time-order",
     "duplicate-columns",
+    "float32-feature",
+    "centered-target",
     "rare-class",
     "imbalance",
     "repeated-target",
@@ -39,7 +42,8 @@ KINDS = (
     "constant",
     "almost-constant",
 )
-SEVERE = frozenset({"leak", "duplicate-rows"})  # with these, scores are better than they would be on new rows
+SEVERE = frozenset({"leak", "float32-target", "duplicate-rows"})  # with these, scores do not say what they seem to
+NOTED = SEVERE | {"centered-target"}  # what every report tells, since it changes the answer
 
 
 class AuditedColumn(Model):
@@ -99,6 +103,17 @@ class DataAudit(Model):
         found = AuditFinding(kind="rare-class", text=text, option=f"--cv {max(2, count)}")
         findings = sorted((*self.findings, found), key=lambda finding: KINDS.index(finding.kind))
         return self.replace(findings=tuple(findings))
+
+    def for_centered(self) -> DataAudit:
+        """The audit where all libraries learn the target less its mean: what float32 would lose is mended."""
+        mended = "all libraries learn it less its mean, and predictions are moved back"
+        found = [
+            AuditFinding(kind="centered-target", text=f"{finding.text}: {mended}")
+            if finding.kind == "float32-target"
+            else finding
+            for finding in self.findings
+        ]
+        return self.replace(findings=tuple(sorted(found, key=lambda finding: KINDS.index(finding.kind))))
 
     def by_role(self) -> dict[str, list[str]]:
         """The names of the columns by what is done with them; one that is no feature counts as not used."""

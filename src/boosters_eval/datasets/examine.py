@@ -81,10 +81,7 @@ class Examination:
         }
         shown = frame.assign(**changed)
         audit = audit_frame(shown, self.target, task, columns, name=self.source, reason=reason, asked=asked)
-        ids = {column.name for column in audit.columns if column.role == "id"}  # the audit says if they are too long
-        twice = {column.note for column in columns if column.role == "numeric" and column.name in ids}
-        notes = _first([note for note in self.notes if note not in twice])
-        return Examined(table, task, reason, columns, audit, tuple(notes), split=self.split)
+        return Examined(table, task, reason, columns, audit, tuple(_first(self.notes)), split=self.split)
 
     def _stop_if(self, stop: bool) -> None:
         if stop and len(self.problems) == 1:

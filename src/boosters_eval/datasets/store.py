@@ -285,7 +285,7 @@ def _take_name(temporary: Path, path: Path) -> None:
     temporary.rename(path)
 
 
-REVISION = 3  # changes whenever the same table would be audited otherwise
+REVISION = 4  # changes whenever the same table would be audited otherwise
 _FILE = "audit.json"
 
 

@@ -62,6 +62,7 @@ class FitRequest:
     max_categories: int = 0  # the most distinct categories of any column, not counting missing values
     has_missing: bool = False
     weighted: bool = False
+    n_columns: int = 0  # 0: not known
     n_threads: int = 1
     seed: int = 42
 

@@ -63,6 +63,13 @@ _RULES = (
     ),
     Rule("max_depth", {"max_depth": "=max_depth", "num_leaves": "=2 ** max_depth"}, where=rules.DEPTHWISE),
     Rule("n_leaves", {"num_leaves": "=n_leaves", "max_depth": -1}, where=rules.LEAFWISE),
+    approximated(
+        "min_child_weight",
+        {"min_sum_hessian_in_leaf": 1e-6},
+        "below 0.000001 it aborts, since by rounding it meets leaves without rows",
+        "min_child_weight * c < 0.000001",
+        "task in ('regression', 'quantile') and not weighted",
+    ),
     # A hair less than asked for: by rounding, a leaf that has exactly as much as asked for would seem to have less.
     Rule(
         "min_child_weight",
@@ -70,12 +77,12 @@ _RULES = (
         where="min_child_weight > 0.001",
     ),
     Rule("min_child_weight", {"min_sum_hessian_in_leaf": "=min_child_weight * c"}),
-    # A minimum of 1 would refuse leaves of light rows, which it counts as 0. Without any other limit, 0 is taken for 1.
+    # A minimum of 1 would refuse leaves of light rows, which it counts as 0.
     approximated(
         "min_samples_leaf",
         {"min_data_in_leaf": 0},
         _OWN_COUNT,
-        "weighted and min_samples_leaf == 1 and min_child_weight > 0 and task in ('regression', 'quantile')",
+        "weighted and min_samples_leaf == 1 and task in ('regression', 'quantile')",
     ),
     approximated(
         "min_samples_leaf",
@@ -116,8 +123,17 @@ _EDITIONS = (
         rules=_RULES,
         pins=(
             Pin({"boosting": "gbdt"}, "plain boosting; it has nothing to do with how trees grow"),
+            Pin({"deterministic": True}, "the same seed gives the same model", "device == 'cpu'"),
+            # Left to itself it tries both under the clock. Both give the same model.
             Pin(
-                {"deterministic": True, "force_row_wise": True}, "the same seed gives the same model", "device == 'cpu'"
+                {"force_col_wise": True},
+                "with at least as many columns as threads, the layout by columns is the faster one",
+                "device == 'cpu' and n_columns >= n_threads",
+            ),
+            Pin(
+                {"force_row_wise": True},
+                "with fewer columns than threads, the layout by rows is the faster one",
+                "device == 'cpu' and n_columns < n_threads",
             ),
             Pin({"gpu_use_dp": True}, "sums are of double precision, as on the CPU", rules.CUDA),
             Pin({"feature_pre_filter": False}, "no column is dropped before training"),

@@ -267,6 +267,7 @@ def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) 
         quantiles=dataset.quantiles,
         categorical=tuple(named),
         has_missing=bool(dataset.has_missing),
+        n_columns=dataset.n_features or 0,
         n_threads=n_threads,
         seed=seed,
     )

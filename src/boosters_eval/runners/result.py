@@ -128,6 +128,7 @@ class BenchmarkResult(Record, Outcome):
     native_params: dict[str, Any] | None = Field(None, validation_alias=AliasChoices("native_params", "model_params"))
     marks: tuple[Mark, ...] = ()  # the canonical parameters that are not mapped exactly
     nondeterministic: str | None = None
+    target_offset: float | None = None  # taken from targets that float32 cannot hold, and added to predictions again
     n_trees_trained: int | None = None
     n_leaves_total: int | None = None
 

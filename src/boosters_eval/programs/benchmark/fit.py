@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -120,6 +120,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "peak_memory_mb": needed.peak_mb,
         "first_use_mb": needed.first_use_mb,
         "memory_method": None if needed.peak_mb is None else MEMORY_METHOD,
+        "target_offset": data.offset,
         "n_train": len(split.train),
         "n_valid": len(split.valid),
         "split_digest": split.digest,
@@ -160,8 +161,11 @@ def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
         groups=take_rows(table.groups, rows),
         feature_names=table.feature_names,
     )
+    offset = float(every.y.mean()) if spec.centered else None
+    if offset is not None:
+        every = replace(every, y=every.y - offset)
     train = hold_out(every, request, repeat.seed, spec.split.kind, take_rows(table.split_by, rows))
-    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
+    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]), offset=offset)
 
 
 def _score(

@@ -289,7 +289,13 @@ class FitData:
     request: FitRequest
     train: TrainData
     x_valid: NDArray[np.float32]
-    restore: Callable[[NDArray[Any]], NDArray[Any]] = lambda predictions: predictions  # to the target's own units
+    undo: Callable[[NDArray[Any]], NDArray[Any]] = lambda predictions: predictions
+    offset: float | None = None  # taken from the targets in float64
+
+    def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
+        """Predictions in the target's own units."""
+        found = self.undo(predictions)
+        return found if self.offset is None else found.astype(np.float64) + self.offset
 
 
 def prepare_data(protocol: Protocol, table: Table, request: FitRequest, seed: int) -> FitData:
@@ -303,7 +309,7 @@ def prepare_data(protocol: Protocol, table: Table, request: FitRequest, seed: in
         request=replace(request, categorical=found.train.categorical, has_missing=has_missing),
         train=replace(train, valid=_train_data(found.stop, table, split.stop)) if stopping else train,
         x_valid=np.ascontiguousarray(found.test.x),
-        restore=found.restore,
+        undo=found.restore,
     )
 
 

@@ -15,6 +15,7 @@ from boosters_eval.core.modules import address_of
 from boosters_eval.core.request import Repeat
 from boosters_eval.core.terms import given
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
+from boosters_eval.datasets.checks import find_coarse_step
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.store import load_audit
 from boosters_eval.engine.limits import resolve_threads
@@ -120,7 +121,8 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     wish = settings.threads if settings.threads is not None else every if timed else None
     configs = tuple(map(_settle_split, benchmarks.configs))
     settled = replace(benchmarks, configs=configs)
-    plan, stored = _make_plan(settled, seeds, timing, wish, elsewhere=is_elsewhere(settings))
+    judged = getattr(settings, "against", None) is not None
+    plan, stored = _make_plan(settled, seeds, timing, wish, elsewhere=is_elsewhere(settings), judged=judged)
     asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
     limited = [
         f"{count} threads were requested; each cell gets the {resolve_threads(count)} that this process may use"
@@ -130,6 +132,8 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     notes = dict.fromkeys([*benchmarks.notes, *limited, *_note_idle_parameters(plan)])
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     audits = {c.dataset.name: load_audit(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
+    centered = {spec.dataset for spec in fit_specs(plan).values() if spec.centered}
+    audits |= {name: audits[name].for_centered() for name in centered}
     return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(notes), audits=audits)
 
 
@@ -164,9 +168,12 @@ def _settle_split(config: BenchmarkConfig) -> BenchmarkConfig:
 
 
 def _make_plan(
-    benchmarks: Benchmarks, seeds: int, timing: Timing, n_threads: int | None, *, elsewhere: bool
+    benchmarks: Benchmarks, seeds: int, timing: Timing, n_threads: int | None, *, elsewhere: bool, judged: bool
 ) -> tuple[Plan, dict[str, Stored]]:
-    """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
+    """Resolve data, threads and libraries. What a library does not support is excluded, with the reason.
+
+    Where one of them is `judged`, or builds are compared, how a library treats its targets is what is measured.
+    """
     configs = benchmarks.configs
     users = _find_user_metrics(configs)
     _check_names(configs)
@@ -179,6 +186,8 @@ def _make_plan(
     for config in configs:
         data = stored[config.dataset.name]
         spec = _make_spec(config, data, timing, n_threads, users)
+        of_builds = any(benchmarks.runner(name).installation is not None for name in config.libraries)
+        spec = spec.replace(centered=not judged and not of_builds and _needs_centering(spec, data))
         request = spec.request(0)
         reasons = {name: cannot_run(benchmarks.runner(name), request, elsewhere=elsewhere) for name in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
@@ -269,12 +278,18 @@ def _make_spec(
         has_missing=data.has_missing,
         weighted=data.weighted,
         max_categories=data.max_categories,
+        n_columns=data.n_features,
         split=split if by is None else split.replace(kind=by.kind, column=by.column),
         metrics=tuple(for_task(name, config.task).spec for name in names),
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
         timing=timing,
         user_metrics=tuple(dict.fromkeys(own)),
     )
+
+
+def _needs_centering(spec: FitSpec, data: Stored) -> bool:
+    numeric = spec.task in (Task.REGRESSION, Task.QUANTILE)
+    return numeric and spec.profile is Profile.PARITY and find_coarse_step(open_stored(data.path).y) is not None
 
 
 def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[Repeat]) -> None:

@@ -180,6 +180,8 @@ class FitSpec(Spec):
     has_missing: bool
     weighted: bool
     max_categories: int
+    n_columns: int = 0
+    centered: bool = False  # targets that float32 would blur are learned less their mean, by all libraries alike
     split: SplitSpec
     metrics: tuple[str, ...]
     primary_metric: str
@@ -201,8 +203,9 @@ class FitSpec(Spec):
         return tuple(metric.model_dump_json() for metric in self.user_metrics)
 
     def identity(self) -> dict[str, Any]:
-        """The identity without the location of a metric's file: only its content matters."""
-        content = self.model_dump(mode="json", exclude={"user_metrics"})
+        """The identity without the location of a metric's file, and without what follows from the data."""
+        content = self.model_dump(mode="json", exclude={"user_metrics", "n_columns", "centered"})
+        content |= {"centered": True} if self.centered else {}
         users = sorted((metric.name, metric.higher_is_better, metric.digest) for metric in self.user_metrics)
         return {**content, "user_metrics": users}
 
@@ -219,6 +222,7 @@ class FitSpec(Spec):
             has_missing=self.has_missing,
             weighted=self.weighted,
             max_categories=0 if encoded else self.max_categories,
+            n_columns=0 if encoded else self.n_columns,
             n_threads=self.n_threads,
             seed=seed,
         )

@@ -207,6 +207,7 @@ class _Subject:
     ) -> None:
         self.spec, self.runner, self.fitted, self.folder, self.phase = spec, runner, fitted, folder, phase
         self.translation = fitted.translation
+        self.predictions = fitted.data.restore(fitted.done.predictions)
         self.asked = (runner, fitted.translation, fitted.done.model)
         self.seconds = {"fit": fitted.done.train_s, "predict": fitted.done.predict_s}
         split, table, x = fitted.data.split, fitted.table, fitted.data.x_valid
@@ -223,7 +224,7 @@ class _Subject:
             "rows": self.saved(self.rows.astype(np.int64)),
             "x": self.saved(self.x),
             "y": self.saved(np.asarray(fitted.table.y[self.rows], dtype=np.float64)),
-            "predictions": self.saved(fitted.done.predictions[self.places].astype(np.float64)),
+            "predictions": self.saved(self.predictions[self.places].astype(np.float64)),
             "n_rows": len(self.rows),
             "sampled": share if len(self.rows) < n_valid else None,
             "feature_names": name_columns(fitted.table),
@@ -258,11 +259,11 @@ class _Subject:
         spec, table = self.spec, self.fitted.table
         rows = {name: take_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
         score = make_score(spec.primary_metric, spec.task, spec.quantiles, np.asarray(table.y[self.rows]), **rows)
-        fields["measured_score"] = baseline = score(self.fitted.done.predictions[self.places])
+        fields["measured_score"] = baseline = score(self.predictions[self.places])
 
         def predict(x: NDArray[np.float32]) -> NDArray[Any]:
             found = self.timed("permutation", lambda: self.runner.predict(*self.asked[1:], x))
-            return check_predictions(found, self.translation.request, len(x))
+            return self.fitted.data.restore(check_predictions(found, self.translation.request, len(x)))
 
         found = permutation_importance(
             predict,

@@ -10,7 +10,7 @@ from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
 from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
-from boosters_eval.programs.benchmark.tables.sections import note_severe
+from boosters_eval.programs.benchmark.tables.sections import note_findings
 from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE, find_scale
 from boosters_eval.reports.numbers import p_value, percent
 from boosters_eval.runners.result import BUSY_CELL
@@ -80,7 +80,7 @@ def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
 
 def note_report(collection: ResultCollection, *, times: bool, brief: bool = False) -> tuple[str, ...]:
     """Notes that apply to more than one table; `brief` leaves out why settings differ between libraries."""
-    out = note_severe(collection)
+    out = note_findings(collection)
     out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]

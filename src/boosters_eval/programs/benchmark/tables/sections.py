@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import clean, clean_lines, count_of, group_digits, join_words
+from boosters_eval.datasets.config import NOTED
 from boosters_eval.reports.document import Block, Code, Details, Listing, ListItem, Paragraph, PlainTable, Section
 from boosters_eval.reports.numbers import number
 from boosters_eval.runners.result import BenchmarkResult
@@ -66,12 +67,13 @@ def show_data(results: ResultsDocument) -> Section | None:
     )
 
 
-def note_severe(results: ResultCollection) -> list[str]:
-    """A sentence for each finding because of which scores cannot be trusted."""
+def note_findings(results: ResultCollection) -> list[str]:
+    """A sentence for each finding that changes the answer."""
     return [
         clean(f"{name}: {finding.text}{_advice(finding.option)}.")
         for name, audit in select_audits(results).items()
-        for finding in audit.severe
+        for finding in audit.findings
+        if finding.kind in NOTED
     ]
 
 
