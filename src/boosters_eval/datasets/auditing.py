@@ -108,7 +108,13 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
     counts = np.bincount(subject.y.astype(np.int64)) if subject.task.is_classification else np.empty(0, dtype=np.int64)
     ids = notes.get("id", {}).keys()  # each row has its own, copies too
     of_classes = _of_classes(subject, counts) if subject.task.is_classification else _repeated_target(subject)
-    findings = [*extra, *_blurred_target(subject), *_of_columns(subject, notes), *_of_rows(subject, columns, sample, ids), *of_classes]
+    findings = [
+        *extra,
+        *_blurred_target(subject),
+        *_of_columns(subject, notes),
+        *_of_rows(subject, columns, sample, ids),
+        *of_classes,
+    ]
     audited = [_with_role(column, notes) for column in roles.values()]
     if len(audited) > _MOST_COLUMNS:
         audited.sort(key=lambda column: column.role in _FEATURES and column.used and not column.note)
