@@ -43,8 +43,8 @@ class Status(Enum):
     NEW = "new"
 
 
-Failure = Literal["regression", "suspected", "unanswered"]  # suspected: a regression could not be ruled out
-_FAILURES: dict[Status, Failure] = {
+CheckFailure = Literal["regression", "suspected", "unanswered"]  # suspected: a regression could not be ruled out
+_FAILURES: dict[Status, CheckFailure] = {
     **dict.fromkeys((Status.REGRESSION, Status.CRASHED), "regression"),
     Status.SUSPECTED: "suspected",
     **dict.fromkeys((Status.NOT_FINITE, Status.UNLIKE, Status.SKIPPED), "unanswered"),
@@ -101,7 +101,7 @@ class Finding:
     decided: bool = True  # False: more seeds could change the answer of the statistical rule
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> CheckFailure | None:
         """As what it fails the check; None if it does not."""
         return _FAILURES.get(self.status) if self.counts else None
 
