@@ -445,6 +445,7 @@ class TestStatistical:
         found = check(recorded, Snapshot.of_run(run(0.56, 0.6, 0.54, 0.61)), CheckRules(statistical=True))
         assert found.findings[0].status is Status.SUSPECTED
         assert found.findings[0].note.endswith("more seeds would not decide, as they add no windows of time")
+        assert found.findings[0].seeds_needed is None
 
     def test_a_run_that_stopped_at_a_look_is_judged_at_the_level_of_that_look(self, make, against):
         run = noisy(make, {0: 1.06, 1: 1.04, 2: 1.05})
@@ -452,7 +453,7 @@ class TestStatistical:
         factories.remember(run, alpha=0.0125)
         found = against(run, statistical=True)
         assert status(found) is Status.SUSPECTED
-        assert "p = 0.025, significant from 0.0125 down, 4 seeds would decide" in found.findings[0].note
+        assert "p = 0.025 with 0.0125 or less needed, 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
         found = against(make.run({"boosters": 1.05}, seeds=1), recorded_seeds=1, statistical=True)

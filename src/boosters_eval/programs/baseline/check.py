@@ -128,7 +128,7 @@ def _test(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric:
         evidence = replace(evidence, tested=found, tested_on=sides["then"])
         text = p_value(p)
         remark = f"p {text}" if text.startswith("<") else f"p = {text}"
-        remark += "" if alpha == DEFAULT_ALPHA else f", significant from {alpha:.3g} down"
+        remark += "" if alpha == DEFAULT_ALPHA else f" with {alpha:.3g} or less needed"
     return evidence if same else replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
 
 
