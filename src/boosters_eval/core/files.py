@@ -37,10 +37,11 @@ _BYTES_PER_VALUE = 12  # what this program writes has 18 and more; a list of emp
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> None:
+def write_atomically(path: Path, content: str | bytes, *, own: bool = False, synced: bool = True) -> None:
     """Write beside the target, then rename over it: a reader sees the old file or the new one.
 
-    The user may name a pipe or a link; a file of the program's `own` replaces whatever bears its name.
+    The user may name a pipe or a link; a file of the program's `own` replaces whatever bears its name. One that is not
+    `synced` survives the end of this program at once, and of the machine a little later.
     """
     data = content.encode() if isinstance(content, str) else content
     if not own and _is_device(path):
@@ -55,7 +56,7 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
-    with _replace(path) as file:
+    with _replace(path, synced=synced) as file:
         file.write(data)
 
 
@@ -73,7 +74,7 @@ def open_atomically(path: Path) -> Iterator[IO[str]]:
 
 
 @contextlib.contextmanager
-def _replace(path: Path) -> Iterator[io.BufferedWriter]:
+def _replace(path: Path, *, synced: bool = True) -> Iterator[io.BufferedWriter]:
     """A file beside the path, which takes its place once it is on disk; if anything fails, nothing is left of it."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -83,7 +84,8 @@ def _replace(path: Path) -> Iterator[io.BufferedWriter]:
         with open(handle, "wb") as file:  # noqa: PTH123 (a descriptor)
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
         Path(name).chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~mask)

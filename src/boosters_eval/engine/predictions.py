@@ -14,7 +14,7 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormat
 from boosters_eval.core.files import FORMAT, Format, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import count_of, format_size
-from boosters_eval.engine.artifacts import locate_array
+from boosters_eval.engine.artifacts import locate_array, sync_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,7 +68,8 @@ def measure_kept(folder: RunFolder) -> int:
 
 
 def record_kept(folder: RunFolder, removed: Iterable[str] = ()) -> None:
-    """Record how much a run keeps, and what it has no more; what a later attempt made again is there again."""
+    """Record how much a run keeps, all of it on disk, and what it has no more; what was made again is there again."""
+    sync_arrays(folder.predictions)
     files, known = _list_files(folder), _read_safely(folder)
     gone = {*removed, *known.removed} - files.keys()
     _write(folder, files, gone)

@@ -62,9 +62,8 @@ class NoEvidence:
 
 def keep_rows(folder: Path, split: SplitRows, predictions: NDArray[Any]) -> KeptRows:
     """Store what a fit predicted, and the rows of its split if nobody has yet."""
-    return KeptRows(
-        predictions=save_array(folder, pack(predictions, _REALS)), rows=save_array(folder, pack_rows(split))
-    )
+    packed = {"predictions": pack(predictions, _REALS), "rows": pack_rows(split)}
+    return KeptRows(**{name: save_array(folder, array, synced=False) for name, array in packed.items()})
 
 
 def pack(values: NDArray[Any], types: tuple[str, ...]) -> NDArray[Any]:
