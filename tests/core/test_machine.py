@@ -27,7 +27,7 @@ def tree(root, files):
 
 
 def test_collect_describes_this_machine():
-    found = MachineInfo.collect(load_blas=True)
+    found = MachineInfo.collect()
     assert found.cpu_threads == psutil.cpu_count()
     assert 1 <= found.cpu_cores <= found.cpu_threads
     assert found.memory_gb == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.06)
@@ -36,10 +36,19 @@ def test_collect_describes_this_machine():
     assert found.cpus_available == len(list_cpus())
 
 
-def test_the_module_loads_no_numpy_and_then_knows_no_blas():
+def test_numpy_need_not_be_loaded_but_then_no_blas_is_known():
     code = (
-        "import sys; from boosters_eval.core.machine import MachineInfo; m = MachineInfo.collect();"
+        "import sys; from boosters_eval.core.machine import MachineInfo; m = MachineInfo.collect(load_blas=False);"
         "assert m.blas_backend is None; assert 'numpy' not in sys.modules; print('ok')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "ok"
+
+
+def test_the_blas_of_numpy_is_told_whatever_else_is_loaded():
+    code = (
+        "from boosters_eval.core.machine import MachineInfo; before = MachineInfo.collect().blas_backend;"
+        "import scipy.linalg; assert before and before == MachineInfo.collect().blas_backend; print('ok')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "ok"

@@ -134,8 +134,8 @@ def test_a_constant_target(write):
 def test_text_in_the_target_of_a_numeric_task(write):
     values = ["1.5", *(["2"] * (N - 2)), "many"]
     assert sentence_of(write(target=values), Task.REGRESSION) == (
-        "Column 'target' holds numbers, but 'many' in row 60 is not a number: --numeric target --drop-missing-target"
-        " leaves out such rows, --categorical target keeps the texts."
+        "Column 'target' holds numbers, but 'many' in row 60 is not a number: numeric=['target'] with"
+        " drop_missing_target=True leaves out such rows, categorical=['target'] keeps the texts."
     )
     assert sentence_of(write(target=[f"t{i % 5}" for i in range(N)]), Task.REGRESSION) == (
         "The target 'target' of data.csv must be finite numbers for regression. Got 't0' in row 1 instead."
@@ -145,8 +145,8 @@ def test_text_in_the_target_of_a_numeric_task(write):
 def test_a_stray_text_among_numbers(write):
     sentence = sentence_of(write(b=["1"] * 59 + ["oops"], target=np.arange(N)))
     assert sentence == (
-        "Column 'b' holds numbers, but 'oops' in row 60 is not a number: --numeric b makes it missing,"
-        " --categorical b keeps the texts."
+        "Column 'b' holds numbers, but 'oops' in row 60 is not a number: numeric=['b'] makes it missing,"
+        " categorical=['b'] keeps the texts."
     )
 
 
@@ -181,8 +181,8 @@ def test_objects_that_are_numbers_are_numbers_and_others_are_refused(write):
     assert table.y[:3].tolist() == [0, 1, 2]
     sentence = sentence_of(write("data.parquet", many=[[1, 2], [3]] * 30, target=np.arange(N)))
     assert sentence == (
-        "Column 'many' holds values of type ndarray: convert them to numbers or texts first, or use --categorical many,"
-        " --numeric many or --drop many."
+        "Column 'many' holds values of type ndarray: convert them to numbers or texts first, or use"
+        " categorical=['many'], numeric=['many'] or drop=['many']."
     )
 
 
@@ -197,7 +197,7 @@ def test_an_infinite_value_is_found_in_the_column_of_the_user(write):
     )
     sentence = sentence_of(write(b=[np.inf, *range(N - 1)], target=np.arange(N)))
     assert sentence == (
-        "Column 'b' must be finite in float32, but row 1 has inf: --numeric b makes it missing, --drop b leaves the"
+        "Column 'b' must be finite in float32, but row 1 has inf: numeric=['b'] makes it missing, drop=['b'] leaves the"
         " column out."
     )
 
@@ -229,7 +229,7 @@ def test_a_date_becomes_those_of_its_parts_that_vary(write):
 
 
 def test_a_missing_target_value(write):
-    assert "is missing in 1 row: --drop-missing-target leaves" in sentence_of(write(target=[None, *range(N - 1)]))
+    assert "is missing in 1 row: drop_missing_target=True leaves" in sentence_of(write(target=[None, *range(N - 1)]))
 
 
 def test_too_many_classes(write):

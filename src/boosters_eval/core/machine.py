@@ -47,8 +47,8 @@ class MachineInfo(Model):
     node: str | None = None
 
     @classmethod
-    def collect(cls, *, load_blas: bool = False, device: bool = False) -> Self:
-        """Describe this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
+    def collect(cls, *, load_blas: bool = True, device: bool = False) -> Self:
+        """Describe this machine. The BLAS is only known once numpy is loaded, which `load_blas` does."""
         found, mac = cuda_devices() if device else CudaDevices(), sys.platform == "darwin"
         return cls(
             cpu_model=_cpu_model(),
@@ -179,14 +179,15 @@ def _cpu_model(root: Path = _ROOT) -> str:
 
 
 def _blas(*, load: bool) -> str | None:
-    """The BLAS that numpy is linked to, for example "openblas 0.3.30"."""
+    """The BLAS that numpy is linked to, for example "openblas 0.3.30"; scipy may have another."""
     if load:
         import numpy as np  # noqa: F401, PLC0415 (loading it is the purpose, and slow)
     if "numpy" not in sys.modules:
         return None
     from threadpoolctl import threadpool_info  # noqa: PLC0415 (useless before numpy is there)
 
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    every = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    pools = [pool for pool in every if "numpy" in pool["filepath"]] or every
     names = {f"{pool['internal_api']} {pool['version'] or ''}".strip() for pool in pools}
     return ", ".join(sorted(names)) or None
 

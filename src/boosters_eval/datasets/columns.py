@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.core.terms import given, is_typed, named
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, to_float32, unwrap_objects
 from boosters_eval.datasets.config import COLUMN_SETTINGS
@@ -40,7 +41,9 @@ class Use:
 
 
 def offer(column: str, *settings: str) -> str:
-    """The options that act on a column, as typed in a shell: a name that looks like an option needs the sign."""
+    """What acts on a column: parameters, or options as typed in a shell, where a name like an option needs the sign."""
+    if not is_typed():
+        return join_words([given(setting, [column]) for setting in settings], "or")
     sign = "=" if column.startswith("-") else " "
     return join_words([f"--{setting}{sign}{shlex.quote(column)}" for setting in settings], "or")
 
@@ -55,18 +58,18 @@ def find_name_problems(source: str, names: list[str], target: str, settings: Dat
     out = []
     if target not in names:
         single = " Its only column is" if len(names) == 1 else " Its columns:"
-        check = ": check the separator (--sep)" if len(names) == 1 else ""
+        check = f": check the separator ({named('sep')})" if len(names) == 1 else ""
         out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {join_first(names)}{check}.")
     for setting in COLUMN_SETTINGS:
         unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
-        out += [f"--{setting}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
+        out += [f"{named(setting)}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
     for name in dict.fromkeys(names):
         asked = [setting for setting in COLUMN_SETTINGS if name in getattr(settings, setting)]
         clash = [setting for setting in asked if setting != "keep"] if "drop" not in asked else asked
         if len(clash) > 1:
-            out.append(f"Column '{name}' cannot be given to --{clash[0]} and to --{clash[1]}.")
+            out.append(f"Column '{name}' cannot be given to {named(clash[0])} and to {named(clash[1])}.")
         if name == target and "drop" in asked:
-            out.append(f"Column '{name}' is the target, so --drop cannot leave it out.")
+            out.append(f"Column '{name}' is the target, so {named('drop')} cannot leave it out.")
         count = names.count(name)
         if count > 1 and "drop" not in asked:
             times = "twice" if count == 2 else f"{count} times"
@@ -103,12 +106,14 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
     elif is_number(column):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        return Use("numeric", problem=f"--numeric: column '{name}' is of type {column.dtype}, which is not a number.")
+        return Use(
+            "numeric", problem=f"{named('numeric')}: column '{name}' is of type {column.dtype}, which is not a number."
+        )
     with np.errstate(over="ignore"):
         values = np.where(np.isinf(values.astype(np.float32)), np.nan, values)
     lost = column.notna().to_numpy() & np.isnan(values)
     if lost.sum() * 2 > column.notna().sum():
-        problem = f"--numeric: most of column '{name}' is not a number: {_first(column, lost)}."
+        problem = f"{named('numeric')}: most of column '{name}' is not a number: {_first(column, lost)}."
         return Use("numeric", problem=problem)
     if lost.any():
         shown = join_first([f"'{text}'" for text in dict.fromkeys(column[lost].astype(str))])
@@ -123,7 +128,9 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
         shown, ways = _first(column), offer(name, "categorical", "drop")
         return Use("date", problem=f"Column '{name}' looks like dates, but not in a known format: {shown}; use {ways}.")
     if found is None:
-        return Use("date", problem=f"--date: column '{name}' has no dates in any known format: {_first(column)}.")
+        return Use(
+            "date", problem=f"{named('date')}: column '{name}' has no dates in any known format: {_first(column)}."
+        )
     lost = (column.notna() & found.moments.isna()).to_numpy()
     if not asked and (lost.any() or found.ambiguous):
         swapped = f"the day and the month of {_first(column)} could be swapped"
@@ -196,7 +203,7 @@ def explain_number_like(
         if not stray:
             return "", f"column '{name}' has texts that look like numbers, used as {kinds}: {ways}"
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
-        act = "--drop-missing-target leaves out such rows" if target else "makes it missing"
+        act = f"with {given('drop_missing_target')} leaves out such rows" if target else "makes it missing"
         return (
             f"Column '{name}' holds numbers, but {_first(column, lost)} is not a"
             f" number: {offer(name, 'numeric')} {act}, {offer(name, 'categorical')} keeps the texts."
@@ -258,7 +265,7 @@ def _target_as_asked(
 ) -> tuple[pd.Series[Any], str]:
     """The column as numbers or as texts; what looks like numbers but is text is refused, unless that is asked for."""
     if name in settings.date:
-        raise DataFileError(f"{what} cannot be given to --date: a date cannot be a target.")
+        raise DataFileError(f"{what} cannot be given to {named('date')}: a date cannot be a target.")
     if name in settings.categorical:
         return as_categories(column), ""
     if is_date(column) or (is_text(column) and looks_like_dates(column)):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.auditing import audit_frame
@@ -110,7 +111,7 @@ class Examination:
         if count and not self.settings.drop_missing_target:
             self.problems.append(
                 f"The target '{self.target}' of {self.source} is missing in {count_of(count, 'row')}:"
-                f" --drop-missing-target leaves {'it' if count == 1 else 'them'} out."
+                f" {given('drop_missing_target')} leaves {'it' if count == 1 else 'them'} out."
             )
         elif count:
             self.notes.append(f"{count_of(count, 'row')} without a target left out, {len(frame) - count} kept")

@@ -17,7 +17,7 @@ import pandas as pd
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, DataFileError, DatasetError
 from boosters_eval.core.files import MAX_TEXT
-from boosters_eval.core.terms import the
+from boosters_eval.core.terms import named, the
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.texts import parse_dates
 
@@ -75,7 +75,7 @@ def _find_dialect(name: str, sample: bytes, *, whole: bool, settings: DataSettin
     encodings = (_check_encoding(settings.encoding),) if settings.encoding else _encodings(sample, whole=whole)
     text = _decode(name, sample, encodings, whole=whole)
     if _BINARY.search(text):
-        why = f"it is not a text file, or not encoded in {encodings[0]} (--encoding)"
+        why = f"it is not a text file, or not encoded in {encodings[0]} ({named('encoding')})"
         raise DataFileError(f"{name} cannot be read: {why}.")
     sep = _check_separator(settings.sep) if settings.sep else _separator(text, whole=whole, tabs=".tsv" in name)
     rows = _records(text, sep, whole=whole)
@@ -135,7 +135,7 @@ def _decode(name: str, sample: bytes, encodings: Sequence[str], *, whole: bool) 
             return codecs.getincrementaldecoder(encoding)().decode(sample, final=whole)
         except UnicodeDecodeError:
             continue
-    raise DataFileError(f"{name} cannot be read: it is not encoded in {encodings[0]} (--encoding).")
+    raise DataFileError(f"{name} cannot be read: it is not encoded in {encodings[0]} ({named('encoding')}).")
 
 
 def _records(text: str, sep: str, *, whole: bool) -> list[list[str]]:
@@ -188,7 +188,7 @@ def _shape(name: str, rows: list[list[str]]) -> tuple[bool | None, tuple[str, ..
     width, notes = len(header), []
     if len(data[0]) > width + 1:
         fields = f"the first row has {len(data[0])} fields, and the header {width}"
-        raise DataFileError(f"{name} cannot be read: {fields}; check the separator (--sep).")
+        raise DataFileError(f"{name} cannot be read: {fields}; check the separator ({named('sep')}).")
     if width > 1 and all(re.fullmatch(r"\s*[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?\s*", field) for field in header):
         notes.append(f"the column names are numbers ({', '.join(header[:4])}): is the header missing?")
     if all(len(row) == width + 1 and not row[-1].strip() for row in data):
@@ -308,7 +308,7 @@ def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileRea
     except BoostersEvalError:
         raise
     except UnicodeDecodeError as error:
-        why = f"it is not encoded in {error.encoding} (--encoding)"
+        why = f"it is not encoded in {error.encoding} ({named('encoding')})"
         raise DataFileError(f"{file.name} cannot be read: {why}.") from None
     except (OSError, EOFError, ValueError, zlib.error, pd.errors.ParserWarning) as error:
         raise DataFileError(f"{file.name} cannot be read: {_what(error)}.") from None
@@ -318,7 +318,7 @@ def _what(error: Exception) -> str:
     text = str(error).strip()
     fields = _FIELDS.search(text)
     if fields:
-        return f"line {fields[2]} has {fields[3]} fields instead of {fields[1]}; check the separator (--sep)"
+        return f"line {fields[2]} has {fields[3]} fields instead of {fields[1]}; check the separator ({named('sep')})"
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 

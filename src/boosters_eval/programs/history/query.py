@@ -274,7 +274,7 @@ def read_cell_seconds(home: Path | None = None) -> dict[tuple[str, str, str, str
 
     from boosters_eval.core.machine import MachineInfo  # noqa: PLC0415 (loads pydantic)
 
-    machine = MachineInfo.collect().digest
+    machine = MachineInfo.collect(load_blas=False).digest
     rows = ask_index(
         lambda connection: connection.execute(
             "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n"
