@@ -119,6 +119,14 @@ def test_run_of_the_same_cells_that_cannot_be_continued_is_named(boosters_eval, 
     assert f"run {folder.name} has the same cells, but it was made by another version" in done.stderr
 
 
+def test_a_name_that_another_run_has_is_taken_over_with_a_word(boosters_eval, tmp_path):
+    command = ["compare", "-d", "diabetes", "-l", "faulty", "-s", "1", "--name", "mine"]
+    assert "is named" not in boosters_eval(*command, "-p", "max_depth=1", check=0).stderr
+    (folder,) = (tmp_path / "home" / "runs").iterdir()
+    done = boosters_eval(*command, "-p", "max_depth=1,n_estimators=7", check=0)
+    assert f"Note: run {folder.name} is named 'mine' too; from now on, that means the new run." in done.stderr
+
+
 def test_metric_that_does_not_fit_the_task_is_refused_before_anything_runs(boosters_eval):
     done = boosters_eval(*SMALL, "--metric", "accuracy", check=3)
     assert "accuracy" in done.stderr

@@ -127,6 +127,21 @@ def test_cell_that_failed_before_it_finished_stays_marked_however_it_is_run_agai
     assert [result.failed_before for result in loaded.results] == [2, 2, 0, 0]
 
 
+def test_a_cell_that_only_lacked_time_is_not_flaky_once_it_has_more(faulty, home):
+    config = tiny_config("slow")
+    assert [error.error_type for error in run_anew(config, seeds=1, timeout=0.01).errors] == ["Timeout"]
+    longer = run_anew(config, seeds=1, timeout=60, rerun_failed=True)
+    assert [result.failed_before for result in longer.results] == [0]
+    assert longer.flaky == []
+
+
+def test_a_cell_that_had_as_much_time_before_is_flaky(faulty, home):
+    config = tiny_config("slow")
+    run_anew(config, seeds=1, timeout=0.01)
+    again = run_anew(config, seeds=1, timeout=0.01, rerun_failed=True)
+    assert [error.failed_before for error in again.errors] == [1]
+
+
 def test_failure_in_an_unfinished_attempt_counts_too(faulty, broken):
     configs = [tiny_config("slow", "tiny/broken")]
     with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum
@@ -41,6 +42,9 @@ class Limits:
 
     timeout_s: float | None = None
     memory_mb: float | None = None
+
+
+_TIMEOUT = re.compile(r"not finished after (\S+) s")  # as the pool writes it
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def execute(
             _record(record, origin, folder, attempt, journal, len(plan.refs))
             here = _elsewhere(record, folder.facts(attempt))
         outcomes = journal.found.outcomes
-        failed = _failed(*folder.outcomes_before(attempt), earlier, outcomes)
+        failed = _failed(limits, *folder.outcomes_before(attempt), earlier, outcomes)
         _bring_predictions(earlier, plan, folder, tuple(kept_in))
         _take_over(plan, earlier, machines or {}, journal)
         todo = choose_cells(plan, outcomes, mode, given)
@@ -240,14 +244,20 @@ def _record(
     )
 
 
-def _failed(*earlier: Mapping[str, Outcome | Failure]) -> dict[str, int]:
+def _failed(limits: Limits, *earlier: Mapping[str, Outcome | Failure]) -> dict[str, int]:
     """How often each cell has failed so far. Whoever tries again until it works must not be able to hide it."""
     failed: dict[str, int] = {}
     for outcomes in earlier:
         for key, outcome in outcomes.items():
-            count = outcome.failed_before + isinstance(outcome, Failure)
+            count = outcome.failed_before + (isinstance(outcome, Failure) and not _was_cut_short(outcome, limits))
             failed[key] = max(count, failed.get(key, 0))
     return failed
+
+
+def _was_cut_short(failure: Failure, limits: Limits) -> bool:
+    """Whether a cell had less time than it has now: one that needs longer is not flaky."""
+    told = _TIMEOUT.search(failure.error_message) if failure.error_type == "Timeout" else None
+    return told is not None and (limits.timeout_s is None or float(told[1]) < limits.timeout_s)
 
 
 def _elsewhere(session: RunFacts, whole: RunFacts) -> MachineInfo | None:

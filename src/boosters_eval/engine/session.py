@@ -39,6 +39,7 @@ from boosters_eval.engine.observer import (
 from boosters_eval.engine.pool import LocalPool, choose_start_method
 from boosters_eval.engine.predictions import make_room, read_limit
 from boosters_eval.engine.runs import find_folder, list_folders, list_run_folders
+from boosters_eval.engine.summaries import find_name
 from boosters_eval.engine.warm import borrow_pool
 
 if TYPE_CHECKING:
@@ -207,7 +208,13 @@ def _observed(settings: RunSettings) -> ObserverSettings:
 
 
 def tell_of_earlier(plan: Plan, settings: RunSettings) -> None:
-    """Say if there is no attempt to continue, and name a run with the same cells if there is one."""
+    """Say if the name is taken, or there is no attempt to continue but perhaps a run with the same cells."""
+    for folder in list_run_folders(settings.home) if settings.name else ():
+        latest = folder.attempts()[-1]
+        others = folder.run_id != plan.run_id and find_name(folder, latest) == settings.name
+        if others and not folder.facts(latest).extends:  # the looks of one run with seeds="auto" share its name
+            tell(f"Note: run {folder.run_id} is named '{settings.name}' too; from now on, that means the new run.")
+            break
     if choose_mode(settings) is Mode.NEW or find_folder(plan, settings.home) is not None:
         return
     tell("Note: there is no earlier attempt at this plan, so everything runs.")
