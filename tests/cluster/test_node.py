@@ -16,6 +16,7 @@ from boosters_eval.cluster.executor import CellRequests
 from boosters_eval.cluster.messages import CellReply, Introduction, Order, Parcels, Post, name_lease, name_task
 from boosters_eval.cluster.node import Node, introduce
 from boosters_eval.engine import warm
+from boosters_eval.engine.processes import ImportPath
 from dask_clusters import until
 from shells import plan_of
 
@@ -294,14 +295,14 @@ def test_node_introduces_itself_and_names_both_builds(shell):
     told = introduce(packed.question.model_dump_json())
     assert told.faults == ()
     assert told.cpus
-    (lane,) = packed.question.lanes
+    ((lane, identity),) = packed.question.lanes
     build = lane.target.build
-    other = lane.replace(target=lane.target.replace(build={"version": "other", "digest": "1"}))
-    (fault,) = fault_of(packed.question, lanes=(other,))
+    other = lane._replace(target=lane.target.replace(build={"version": "other", "digest": "1"}))
+    (fault,) = fault_of(packed.question, lanes=((other, identity),))
     assert fault == f"the plan has sh other (1), the node {build.version} ({build.digest})"
-    gone = lane.replace(first=("/nowhere",))
-    (fault,) = fault_of(packed.question, lanes=(gone,))
+    gone = identity._replace(path=ImportPath(("/nowhere",)))
+    (fault,) = fault_of(packed.question, lanes=((lane, gone),))
     assert fault.endswith("the node has none, because it has no folder /nowhere")
-    unknown = lane.replace(workload_address={"module": "no_such_module", "name": "X", "file": None})
-    (fault,) = fault_of(packed.question, lanes=(unknown,))
+    unknown = identity._replace(workload={"module": "no_such_module", "name": "X", "file": None})
+    (fault,) = fault_of(packed.question, lanes=((lane, unknown),))
     assert "the node has none: ModuleNotFoundError: No module named 'no_such_module'" in fault

@@ -24,7 +24,6 @@ from boosters_eval.cluster.messages import (
     Question,
     Recalled,
     Sent,
-    WantedLane,
 )
 from boosters_eval.core import __version__
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError, UnsupportedError
@@ -70,7 +69,7 @@ class CellRequests:
         self.question = Question(
             run=secrets.token_hex(8),
             version=__version__,
-            lanes=tuple(WantedLane.of(lane, identity) for lane, identity in wanted.items()),
+            lanes=tuple(wanted.items()),
             files={file: compute_file_digest(Path(file)) for file in sorted(files)},
             timeout_s=find_longest_timeout(works),
             device=any(work.cell.spec.uses_device for work in works),

@@ -20,48 +20,13 @@ from pydantic import Field
 from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.fetch import cache_root
-from boosters_eval.engine.cell import Lane, Target
+from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.lanes import Identity
-from boosters_eval.engine.processes import ImportPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FORGOTTEN = "it has forgotten this program"  # of a node that rested for long, and must be asked anew
-
-
-class WantedLane(Model):
-    """A lane that the plan's cells need, and what it must have loaded."""
-
-    workload: str
-    target: Target
-    n_threads: int
-    preload: tuple[str, ...]
-    address: dict[str, Any]
-    workload_address: dict[str, Any]
-    first: tuple[str, ...]
-    isolated: bool
-    imports: tuple[str, ...]
-
-    @classmethod
-    def of(cls, lane: Lane, identity: Identity) -> WantedLane:
-        return cls(
-            **lane._asdict(),
-            address=identity.address,
-            workload_address=identity.workload,
-            first=identity.path.first,
-            isolated=identity.path.isolated,
-            imports=identity.imports,
-        )
-
-    @property
-    def lane(self) -> Lane:
-        return Lane(self.workload, self.target, self.n_threads, self.preload)
-
-    @property
-    def identity(self) -> Identity:
-        path = ImportPath(self.first, self.isolated)
-        return Identity(self.target.build, self.address, self.workload_address, path, self.imports)
 
 
 class Question(Model):
@@ -72,7 +37,7 @@ class Question(Model):
 
     run: str
     version: str  # of boosters-eval
-    lanes: tuple[WantedLane, ...]
+    lanes: tuple[tuple[Lane, Identity], ...]
     files: dict[str, str]  # of the user, by path, with the digest of their content
     timeout_s: float | None
     device: bool  # whether cells compute on a CUDA device
@@ -331,20 +296,18 @@ class Store:
 
     def complete(self, digest: str, manifest: Manifest) -> str:
         """Verify a parcel and move it to its place. What is wrong with it, or ''."""
+        arrived = self._arriving.pop(digest, None)
         try:
-            return self._completed(digest, manifest)
-        except OSError as error:
-            return f"{manifest.name} cannot be stored: {error.strerror}"
-
-    def _completed(self, digest: str, manifest: Manifest) -> str:
-        arrived = self._arriving.pop(digest, None) or self._begun()  # of a folder without files, nothing came
-        try:
+            arrived = arrived or self._begun()  # of a folder without files, nothing came
             for item in manifest.items:
                 if compute_file_digest(resolve_inside(arrived, item.path)) != item.digest:
                     return f"{manifest.name} has changed on its way: the digest of {item.path} is another"
             self._place(arrived, self._root / digest, manifest)
+        except OSError as error:
+            return f"{manifest.name} cannot be stored: {error.strerror}"
         finally:
-            shutil.rmtree(arrived, ignore_errors=True)
+            if arrived is not None:
+                shutil.rmtree(arrived, ignore_errors=True)
         return ""
 
     def _place(self, arrived: Path, final: Path, manifest: Manifest) -> None:

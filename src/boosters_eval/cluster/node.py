@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import os
 import platform
@@ -16,6 +15,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import Future
+from itertools import chain, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,9 @@ from boosters_eval.engine.warm import borrow_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from boosters_eval.cluster.messages import Item, WantedLane
-    from boosters_eval.engine.cell import Build, Outcome
+    from boosters_eval.cluster.messages import Item
+    from boosters_eval.engine.cell import Build, Lane, Outcome
+    from boosters_eval.engine.lanes import Identity
     from boosters_eval.engine.pool import LocalPool
 
 _IDLE = 300.0  # seconds without a cell after which the memory is given back
@@ -76,7 +77,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._thread: threading.Thread | None = None
         # By the key of the cell. One that was given to another node may come back while it runs here.
         self._running: dict[str, list[Future[Outcome | Failure]]] = {}
-        self._turn = threading.Lock()  # held by whoever begins, leaves or stops
+        self._turn = threading.RLock()  # held by whoever begins, leaves or stops
         self._lock = threading.Lock()
         self._numbers = 0
         self._gone = False
@@ -153,30 +154,26 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         with self._turn:
             if self._gone:
                 raise RuntimeError(FORGOTTEN)
-            self._begin(question, post)
-
-    def _begin(self, question: Question, post: Post) -> None:
-        feed = self._feed
-        if feed is not None and not feed.ended and (question, post) == (self._question, self._post):
-            return
-        if self._running:
-            self._stop()  # nobody waits for them: they ended elsewhere
-        self._finish()
-        cpus = None if post.cpus is None else list(post.cpus)
-        if self._pool is None:
-            self._pool = self._kept.enter_context(borrow_pool(post.jobs, cpus, _of_dask()))
-        self._pool.resize(post.jobs, cpus)
-        self._question, self._post = question, post
-        feed = self._feed = Feed()
-        self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
-        self._thread.start()
-        self._used = time.monotonic()
-        self._watch(_IDLE)
+            feed = self._feed
+            if feed is not None and not feed.ended and (question, post) == (self._question, self._post):
+                return
+            if self._running:
+                self.stop()  # nobody waits for them: they ended elsewhere
+            self._finish()
+            cpus = None if post.cpus is None else list(post.cpus)
+            if self._pool is None:
+                self._pool = self._kept.enter_context(borrow_pool(post.jobs, cpus, _of_dask()))
+            self._pool.resize(post.jobs, cpus)
+            self._question, self._post = question, post
+            feed = self._feed = Feed()
+            self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
+            self._thread.start()
+            self._used = time.monotonic()
+            self._watch(_IDLE)
 
     def _serve(self, pool: LocalPool, feed: Feed, question: Question) -> None:
-        wanted = {lane.lane: lane.identity for lane in question.lanes}
         try:
-            for outcome in pool.serve(feed, wanted, question.timeout_s, lambda *_: None):
+            for outcome in pool.serve(feed, dict(question.lanes), question.timeout_s, lambda *_: None):
                 with self._lock:
                     waiting = self._running[outcome.key].pop(0)
                     if not self._running[outcome.key]:
@@ -188,7 +185,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         with self._lock:
             feed.ended = True
             lost, self._running = self._running, {}
-        for waiting in itertools.chain(*lost.values()):
+        for waiting in chain(*lost.values()):
             waiting.set_exception(error)
 
     def _finish(self) -> None:
@@ -203,38 +200,31 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         """The program ends: its cells are stopped. If there is none, the next program finds the lanes as they are."""
         with self._turn:
             if self._running:
-                self._stop()
-            self._rest()
+                self.stop()
+            self._watch(None)
             self._finish()
             self._pool = None
             self._kept.close()
 
     def stop(self) -> None:
         with self._turn:
-            self._stop()
+            self._watch(None)
+            pool = self._pool
+            if pool is not None:
+                pool.close()  # its thread is woken by the end of its processes
+            self._finish()
+            if pool is not None:
+                pool.close()
 
-    def _stop(self) -> None:
-        self._rest()
-        pool = self._pool
-        if pool is not None:
-            pool.close()  # its thread is woken by the end of its processes
-        self._finish()
-        if pool is not None:
-            pool.close()
-
-    def _watch(self, seconds: float) -> None:
-        """Look in so many seconds whether a cell has come meanwhile; without one for a while, stop."""
+    def _watch(self, seconds: float | None) -> None:
+        """Look in so many seconds whether a cell has come meanwhile, or no more; without one for a while, stop."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = threading.Timer(seconds, self._look)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def _rest(self) -> None:
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
+            if seconds is not None:
+                self._timer = threading.Timer(seconds, self._look)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _look(self) -> None:
         with self._lock:
@@ -275,7 +265,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             question, feed = self._question, self._feed
             if question is None or feed is None or feed.ended:
                 raise RuntimeError("the node has no pool")
-            lane = question.lanes[order.lane]
+            lane, _ = question.lanes[order.lane]
             spec = WORKLOADS[lane.workload].spec_type.model_validate(order.spec)
             cell = Cell(spec, lane.target, Repeat(*order.repeat))
             waiting: Future[Outcome | Failure] = Future()
@@ -329,7 +319,7 @@ def introduce(question: str) -> Introduction:
     else:
         try:
             asked = Question.model_validate_json(question)
-            checks = (*(_check_file(*file) for file in asked.files.items()), *map(_check_lane, asked.lanes))
+            checks = (*starmap(_check_file, asked.files.items()), *starmap(_check_lane, asked.lanes))
             faults = [fault for fault in dict.fromkeys(checks) if fault]
             machine = MachineInfo.collect(device=asked.device).model_dump(mode="json")
             host, cpus = identify_host(), list_cpus()
@@ -346,15 +336,15 @@ def _check_file(path: str, digest: str) -> str:
     return "" if same else f"the node's {path} is not that of the plan"
 
 
-def _check_lane(wanted: WantedLane) -> str:
-    target, planned = wanted.target, _show_build(wanted.target.build)
-    gone = next((folder for folder in wanted.first if not Path(folder).is_dir()), None)
+def _check_lane(lane: Lane, wanted: Identity) -> str:
+    target, planned = lane.target, _show_build(lane.target.build)
+    gone = next((folder for folder in wanted.path.first if not Path(folder).is_dir()), None)
     if gone is not None:
         return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
     try:
-        workload = load_address(wanted.workload_address)
-        WORKLOADS.register(wanted.workload, workload, replace=True)
-        if wanted.first or wanted.address.get("file"):
+        workload = load_address(wanted.workload)
+        WORKLOADS.register(lane.workload, workload, replace=True)
+        if wanted.path.first or wanted.address.get("file"):
             return ""  # the lane itself compares what it has loaded
         found = workload.target(target.name).build
     except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from boosters_eval.core.machine import list_cpus
 from boosters_eval.core.modules import address_of
+from boosters_eval.engine.cell import Build  # noqa: TC001 (read when nodes of a cluster are told of lanes)
 from boosters_eval.engine.lane import read_tail, stamp_file
 from boosters_eval.engine.limits import make_environment
 from boosters_eval.engine.processes import IN_WORKER, ImportPath, Lines, kill_marked, list_provided, make_command, send
@@ -26,7 +27,7 @@ from boosters_eval.engine.workload import WORKLOADS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from boosters_eval.engine.cell import Build, Lane
+    from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.execute import Work
     from boosters_eval.engine.pool import Feed
 

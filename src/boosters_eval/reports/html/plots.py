@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -43,64 +43,47 @@ _WIDE = 1000  # of a symbol
 _OTHER = 556  # of any other letter
 
 
-@dataclass(frozen=True)
-class _State:
-    """Where things are drawn, and how, as far as the elements around say."""
-
-    matrix: tuple[float, ...] = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-    looks: tuple[tuple[str, str], ...] = ()
-
-    def inside(self, element: ET.Element) -> _State:
-        matrix = self.matrix
-        for name, values in re.findall(r"(\w+)\(([^)]*)\)", element.get("transform", "")):
-            matrix = _product(_moved(name, [float(value) for value in re.findall(_NUMBER, values)]), matrix)
-        return replace(self, matrix=matrix, looks=tuple({**dict(self.looks), **element.attrib}.items()))
-
-
 def draw_pdf(svg: str) -> bytes:
     """The drawing as a file of one page of its size."""
     root = ET.fromstring(svg)  # noqa: S314 (our own drawing)
     _, _, width, height = (float(value) for value in root.get("viewBox", "0 0 1 1").split())
-    # PDF counts from the bottom, in points.
-    start = _State((_POINT, 0.0, 0.0, -_POINT, 0.0, height * _POINT))
     states: dict[str, str] = {}  # of opacities, by their names
-    drawn = "\n".join(line for element in root for line in _drawn(element, start, (width, height), states))
-    return _file(drawn, width * _POINT, height * _POINT, states)
+    drawn = [line for element in root for line in _drawn(element, {}, (width, height), states)]
+    up = _matrix(_POINT, 0.0, 0.0, -_POINT, 0.0, height * _POINT)  # PDF counts from the bottom, in points
+    return _file("\n".join([f"q {up}", *drawn, "Q"]), width * _POINT, height * _POINT, states)
 
 
-def _moved(name: str, values: list[float]) -> tuple[float, ...]:
+def _drawn(
+    element: ET.Element, around: Mapping[str, str], box: tuple[float, float], states: dict[str, str]
+) -> Iterator[str]:
+    """What an element looks like, as far as the elements around it do not say."""
+    tag, looks = element.tag.rpartition("}")[2], {**around, **element.attrib}
+    moved = "".join(
+        _move(name, [float(value) for value in re.findall(_NUMBER, values)])
+        for name, values in re.findall(r"(\w+)\(([^)]*)\)", element.get("transform", ""))
+    )
+    if tag == "g":
+        yield f"q {moved}"
+        for child in element:
+            yield from _drawn(child, looks, box, states)
+        yield "Q"
+    elif tag == "text":
+        yield f"q {moved}{_opacity(looks, states)}{_text(element, looks)} Q"
+    elif (path := _path(tag, element.attrib, box)) and (paint := _paint(tag, looks)):
+        yield f"q {moved}{_opacity(looks, states)}{paint[0]}{path} {paint[1]} Q"
+
+
+def _matrix(*values: float) -> str:
+    return f"{' '.join(map(_figure, values))} cm "
+
+
+def _move(name: str, values: list[float]) -> str:
     if name == "translate":
-        return (1.0, 0.0, 0.0, 1.0, values[0], values[1] if len(values) > 1 else 0.0)
+        return _matrix(1.0, 0.0, 0.0, 1.0, values[0], values[1] if len(values) > 1 else 0.0)
     angle = math.radians(values[0])
     x, y = values[1:] if len(values) > 1 else (0.0, 0.0)
     cos, sin = math.cos(angle), math.sin(angle)
-    return (cos, sin, -sin, cos, x - cos * x + sin * y, y - sin * x - cos * y)
-
-
-def _product(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
-    return (
-        a[0] * b[0] + a[1] * b[2],
-        a[0] * b[1] + a[1] * b[3],
-        a[2] * b[0] + a[3] * b[2],
-        a[2] * b[1] + a[3] * b[3],
-        a[4] * b[0] + a[5] * b[2] + b[4],
-        a[4] * b[1] + a[5] * b[3] + b[5],
-    )
-
-
-def _drawn(element: ET.Element, around: _State, box: tuple[float, float], states: dict[str, str]) -> Iterator[str]:
-    tag = element.tag.rpartition("}")[2]
-    state = around.inside(element)
-    if tag == "g":
-        for child in element:
-            yield from _drawn(child, state, box, states)
-        return
-    looks = dict(state.looks)
-    place = " ".join(_figure(value) for value in state.matrix)
-    if tag == "text":
-        yield f"q {place} cm {_opacity(looks, states)}{_text(element, looks)} Q"
-    elif (path := _path(tag, element.attrib, box)) and (paint := _paint(tag, looks)):
-        yield f"q {place} cm {_opacity(looks, states)}{paint[0]}{path} {paint[1]} Q"
+    return _matrix(cos, sin, -sin, cos, x - cos * x + sin * y, y - sin * x - cos * y)
 
 
 def _path(tag: str, at: Mapping[str, str], box: tuple[float, float]) -> str:
@@ -242,10 +225,9 @@ def _file(drawn: str, width: float, height: float, states: Mapping[str, str]) ->
 
 def _numbered(objects: Iterable[bytes]) -> Iterator[bytes]:
     """The objects, and the table that says where each begins."""
-    place, starts = 0, []
-    for part in (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n",):
-        place += len(part)
-        yield part
+    begin, starts = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", []
+    place = len(begin)
+    yield begin
     for number, content in enumerate(objects, 1):
         starts.append(place)
         part = b"%d 0 obj\n%b\nendobj\n" % (number, content)
