@@ -69,37 +69,32 @@ def compare_rankings(
     kind: Kind, values: Mapping[str, Mapping[Repeat, FloatArray]], cells: Cells, wanted: int
 ) -> Iterator[PairAgreement]:
     """The agreement of the rankings by one kind: of each pair of libraries, then of each library with itself."""
-    for a, b, tally, count in _pairs(values, wanted):
-        bounds = _interval(tally, cells[a], count, own=a == b)
-        yield PairAgreement(
-            kind=kind,
-            a=a,
-            b=b,
-            n=tally.n,
-            tau=_mean(list(tally.taus.values())),
-            low=bounds[0] if bounds else None,
-            high=bounds[1] if bounds else None,
-            overlap=_mean(tally.overlaps),
-            top=count_top(wanted, count),
-            cosine=_mean(tally.cosines) if kind == "shap" else None,
-            reason=_reason(tally, count, own=a == b),
-        )
-
-
-def _pairs(values: Mapping[str, Mapping[Repeat, FloatArray]], wanted: int) -> Iterator[tuple[str, str, _Tally, int]]:
     count = next((len(found) for side in values.values() for found in side.values()), 0)
+    top = count_top(wanted, count)
     for a, b in (*combinations(values, 2), *zip(values, values, strict=True)):
         tally = _Tally()
         same = ((repeat, repeat) for repeat in values[a] if repeat in values[b])
         for first, second in combinations(values[a], 2) if a == b else same:
             tally.n += 1
             sides = values[a][first], values[b][second]
-            tau = kendall_tau(*sides)
-            if tau is not None:
+            if (tau := kendall_tau(*sides)) is not None:
                 tally.taus[first, second] = tau
-            tally.overlaps += _known(top_overlap(*sides, count_top(wanted, count)))
+            tally.overlaps += _known(top_overlap(*sides, top))
             tally.cosines += _known(cosine(*sides))
-        yield a, b, tally, count
+        low, high = _interval(tally, cells[a], count, own=a == b) or (None, None)
+        yield PairAgreement(
+            kind=kind,
+            a=a,
+            b=b,
+            n=tally.n,
+            tau=_mean(list(tally.taus.values())),
+            low=low,
+            high=high,
+            overlap=_mean(tally.overlaps),
+            top=top,
+            cosine=_mean(tally.cosines) if kind == "shap" else None,
+            reason=_reason(tally, count, own=a == b),
+        )
 
 
 def count_top(wanted: int, count: int) -> int:

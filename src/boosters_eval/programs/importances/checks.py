@@ -11,15 +11,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pandas as pd
+from scipy.stats.contingency import association, crosstab
 
 from boosters_eval.programs.importances.records import KINDS, CheckFinding, CorrelatedColumns
 from boosters_eval.reports.numbers import number
-from boosters_eval.stats.inference import doubled_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from boosters_eval.programs.importances.records import CheckName, Explanation, Kind
     from boosters_eval.programs.importances.results import Explanations
@@ -224,10 +223,9 @@ def find_correlated_columns(
     Trees see the order of numbers alone, so ranks are what is compared. A missing value counts as one in the middle. A
     number and a category are not compared, nor is a column that hardly varies.
     """
-    chosen = set(categorical)
     varied = [column for column in range(x.shape[1]) if _count_varied(x[:, column]) >= FEWEST_VARIED]
-    numbers = [column for column in varied if column not in chosen]
-    categories = [column for column in varied if column in chosen][:_MOST_CATEGORICAL]
+    numbers = [column for column in varied if column not in categorical]
+    categories = [column for column in varied if column in categorical][:_MOST_CATEGORICAL]
     found = [*_compare_numbers(x, numbers, names), *_compare_categories(x, categories, names)]
     return tuple(sorted(found, key=lambda pair: -abs(pair.value)))
 
@@ -239,41 +237,21 @@ def _count_varied(values: FloatArray) -> int:
 
 
 def _compare_numbers(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
-    ranked = [_centered_ranks(np.asarray(x[:, column], dtype=np.float64)) for column in columns]
-    kept = [(column, ranks) for column, ranks in zip(columns, ranked, strict=True) if ranks is not None]
-    if len(kept) < 2:
+    if len(columns) < 2:
         return
-    matrix = np.column_stack([ranks for _, ranks in kept])
-    correlations = matrix.T @ matrix
-    for i, j in zip(*np.nonzero(np.triu(np.abs(correlations) >= ALIKE, 1)), strict=True):
-        a, b, value = names[kept[i][0]], names[kept[j][0]], float(np.clip(correlations[i, j], -1, 1))
+    ranks = pd.DataFrame(x[:, columns]).rank()
+    with np.errstate(invalid="ignore"):  # of a column whose only value is sometimes missing
+        found = np.corrcoef(ranks.fillna(ranks.mean()), rowvar=False)
+    for i, j in zip(*np.nonzero(np.triu(np.abs(found) >= ALIKE, 1)), strict=True):
+        a, b, value = names[columns[i]], names[columns[j]], float(np.clip(found[i, j], -1, 1))
         yield CorrelatedColumns(a=a, b=b, value=value, measure="Spearman's correlation")
 
 
-def _centered_ranks(values: FloatArray) -> FloatArray | None:
-    """Ranks around 0 with the length 1; None of a constant column."""
-    present = ~np.isnan(values)
-    ranks = np.zeros(len(values))
-    if present.any():
-        found = doubled_ranks(values[present])
-        ranks[present] = found - found.mean()
-    size = float(np.linalg.norm(ranks))
-    return ranks / size if size > 0 else None
-
-
 def _compare_categories(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:
-    codes = {column: np.unique(x[:, column], return_inverse=True)[1] for column in columns}
     for i, j in combinations(columns, 2):
-        value = _cramers_v(codes[i], codes[j])
-        if value is not None and value >= ALIKE:
+        table = crosstab(x[:, i], x[:, j]).count
+        if min(table.shape) < 2 or table.size > 10 * len(x):  # one category, or hardly two rows in a cell
+            continue
+        value = float(association(table, method="cramer"))
+        if value >= ALIKE:
             yield CorrelatedColumns(a=names[i], b=names[j], value=value, measure="Cramér's V")
-
-
-def _cramers_v(a: NDArray[np.int64], b: NDArray[np.int64]) -> float | None:
-    rows, columns = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
-    if min(rows, columns) < 2 or rows * columns > 10 * len(a):  # one category, or hardly two rows in a cell
-        return None
-    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(a)
-    chi2 = float(((table - expected) ** 2 / expected).sum())
-    return float(min(np.sqrt(chi2 / len(a) / (min(rows, columns) - 1)), 1.0))
