@@ -277,7 +277,7 @@ def test_copies_of_rows_are_counted_with_and_without_the_target_whatever_their_i
     finding = only(audited(frame))
     assert (finding.kind, finding.severe) == ("duplicate-rows", True)
     assert (
-        "10 of 200 rows (5.0%) repeat an earlier row, and 20 rows (10.0%) are identical except for the target"
+        "10 of 200 rows (5.0 %) repeat an earlier row, and 20 rows (10.0 %) are identical except for the target"
         in finding.text
     )
     assert kinds(audited(frame.assign(id=np.arange(200)))) == [("duplicate-rows", None), ("id", "id")]
@@ -304,7 +304,7 @@ def test_rows_repeat_by_chance_where_few_are_possible():
         ("same", "constant", "'c' is always 'same'"),
         (np.nan, "missing", "'c' has no value at all"),
         (None, "missing", "'c' has no value at all"),
-        ([1.0] + [np.nan] * 199, "missing", "'c' is missing in 99.5% of the rows"),
+        ([1.0] + [np.nan] * 199, "missing", "'c' is missing in 99.5 % of the rows"),
     ],
 )
 def test_a_column_that_says_nothing_is_said(column, kind, said):
@@ -388,7 +388,7 @@ def test_rare_classes_and_one_that_is_nearly_all_are_said():
     audit = audited(a_frame(2_000, y=labels), Task.MULTICLASS)
     assert kinds(audit) == [("rare-class", None), ("imbalance", None)]
     assert "2 of 3 classes have fewer than 10 rows: 'once' 1, 'odd' 9" in audit.findings[0].text
-    assert "99.50% of the rows are of class 'common'" in audit.findings[1].text
+    assert "99.50 % of the rows are of class 'common'" in audit.findings[1].text
     assert audit.classes == {"common": 1990, "odd": 9, "once": 1}
     assert audited(a_frame(2_000, y=classes(0.05)), Task.BINARY).findings == ()
 
@@ -406,7 +406,7 @@ def test_the_target_itself_is_looked_at():
     audit = audited(a_frame(y=numbers), Task.MULTICLASS)
     assert ("target-as-text", "--numeric y") in [(finding.kind, finding.option) for finding in audit.findings]
     zeros = only(audited(a_frame(y=lambda rng, n: np.where(rng.random(n) < 0.7, 0.0, rng.random(n)))))
-    assert (zeros.kind, zeros.text) == ("repeated-target", "66% of the rows have the target 0")
+    assert (zeros.kind, zeros.text) == ("repeated-target", "66 % of the rows have the target 0")
 
 
 def test_arrays_are_audited_without_options_that_could_not_act_on_them():
@@ -436,7 +436,7 @@ def test_a_large_table_is_sampled_always_the_same_and_it_is_said():
     found = dict(kinds(audit))
     assert found.keys() >= {"duplicate-rows", "id", "missing", "constant"}
     copied = next(finding for finding in audit.findings if finding.kind == "duplicate-rows")
-    assert "(50.0%) repeat an earlier row" in copied.text  # a plain sample would see a third of that
+    assert "(50.0 %) repeat an earlier row" in copied.text  # a plain sample would see a third of that
     before = np.random.get_state()[1].copy()  # noqa: NPY002 (that it is left alone is the point)
     assert audited(copies, name="large") == audit
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002

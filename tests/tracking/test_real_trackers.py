@@ -134,7 +134,7 @@ def test_live_run_is_in_both_and_sending_it_again_changes_nothing(place, server)
     (parent,), children = server.family(results.run_id)
     assert (parent.info.run_name, parent.info.status) == ("nightly", "FINISHED")
     assert f"mlflow: {server.uri}/#/experiments/" in done.stderr
-    assert parent.data.tags["boosters_eval.version.lightgbm"] == results.metadata.facts.targets["lightgbm"]["version"]
+    assert parent.data.tags["boosters_eval.version.lightgbm"] == results.metadata.facts.targets["lightgbm"].version
     assert children.keys() == {"diabetes/gbdt boosters", "diabetes/gbdt lightgbm"}
     client = server.client()
     assert [file.path for file in client.list_artifacts(parent.info.run_id)] == [

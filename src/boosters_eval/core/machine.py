@@ -20,6 +20,7 @@ from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.model import Model
+from boosters_eval.core.text import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -366,4 +367,4 @@ def _draining(root: Path) -> str | None:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return format_share(share, 0)

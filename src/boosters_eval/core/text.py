@@ -45,8 +45,13 @@ def clean_message(text: str) -> str:
 
 
 def group_digits(value: float) -> str:
-    """Write a whole number in groups of three digits: 12 400."""
-    return f"{round(value):,}".replace(",", "\u202f")
+    """Write a whole number in groups of three digits: 12,400."""
+    return f"{round(value):,}"
+
+
+def format_share(share: float, decimals: int | None = None) -> str:
+    """Write a share in percent: 12.5 %. Without decimals, as many as it takes."""
+    return f"{100 * share:.{decimals}f} %" if decimals is not None else f"{100 * share:.4g} %"
 
 
 def count_of(number: int, noun: str) -> str:

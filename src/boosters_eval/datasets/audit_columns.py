@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from boosters_eval.core.text import format_share
 from boosters_eval.datasets.audit_relations import hash_rows
 from boosters_eval.datasets.checks import find_coarse_step, is_text
 from boosters_eval.datasets.generated import Stream
@@ -105,7 +106,7 @@ class SampledColumn:
 def note_missing(column: SampledColumn) -> str:
     if not len(column.known) and _is_missing(column.whole()).all():
         return "has no value at all"
-    return f"is missing in {column.missing:.1%} of the rows" if column.missing >= ALMOST_MISSING else ""
+    return f"is missing in {format_share(column.missing, 1)} of the rows" if column.missing >= ALMOST_MISSING else ""
 
 
 def note_constant(column: SampledColumn) -> str:
@@ -120,7 +121,7 @@ def note_constant(column: SampledColumn) -> str:
 def note_almost_constant(column: SampledColumn) -> str:
     several = len(column.counts) + (column.missing > 0) > 1
     enough = several and len(column.numbers) >= MANY_ROWS and column.largest >= ALMOST_CONSTANT
-    return f"has one value in {column.largest:.2%} of the rows" if enough else ""
+    return f"has one value in {format_share(column.largest, 2)} of the rows" if enough else ""
 
 
 def note_id(column: SampledColumn) -> str:

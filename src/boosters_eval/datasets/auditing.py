@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.core.text import count_of
+from boosters_eval.core.text import count_of, format_share
 from boosters_eval.datasets import audit_columns as columns_alone
 from boosters_eval.datasets import audit_relations as relations
 from boosters_eval.datasets.audit_columns import (
@@ -270,9 +270,10 @@ def _of_rows(
     if not enough or alike < relations.FEW_COPIES:
         return
     of = f"{len(y)} rows" + ("" if rows is None else " looked at")
+    equal, like = format_share(same / len(y), 1), format_share(alike / len(y), 1)
     text = (
-        f"{same} of {of} ({same / len(y):.1%}) repeat an earlier row, and {count_of(alike, 'row')}"
-        f" ({alike / len(y):.1%}) {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
+        f"{same} of {of} ({equal}) repeat an earlier row, and {count_of(alike, 'row')} ({like})"
+        f" {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
         " copies on both sides"
     )
     yield _finding(subject, "duplicate-rows", text, "--split group:COLUMN")
@@ -292,7 +293,7 @@ def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding
     if largest >= relations.IMBALANCE * counts.sum():
         label = subject.labels[int(np.argmax(counts))]
         text = (
-            f"{largest / counts.sum():.2%} of the rows are of class '{_short(label)}':"
+            f"{format_share(largest / counts.sum(), 2)} of the rows are of class '{_short(label)}':"
             " always predicting it has that accuracy"
         )
         option = "--metric average_precision" if subject.task is Task.BINARY else ""
@@ -307,7 +308,7 @@ def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
     values, counts = np.unique(y, return_counts=True)
     share = counts.max() / len(y)
     if share >= relations.REPEATED and len(values) > 2:
-        text = f"{share:.0%} of the rows have the target {values[np.argmax(counts)]:g}"
+        text = f"{format_share(share, 0)} of the rows have the target {values[np.argmax(counts)]:g}"
         yield _finding(subject, "repeated-target", text, "")
 
 

@@ -12,7 +12,7 @@ from boosters_eval.core.errors import BoostersEvalError, ExitCode
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
-from boosters_eval.core.text import clean, count_of
+from boosters_eval.core.text import clean, count_of, format_share
 from boosters_eval.programs.baseline.document import tell_apart
 from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.reports.document import Document, MarkedCell, Notes, Paragraph, PlainTable, Section
@@ -285,7 +285,7 @@ def _evidence(decision: GateDecision) -> PlainTable:
     facts = {
         "lower bound (95 %)": f"{tell_apart(report.lower_bound_95, rules.threshold)[0]} on {_size(report)}",
         "of the held-out": "none" if held_out is None else shown,
-        "threshold covered": "-" if level is None else f"at {100 * level:.0f} %",
+        "threshold covered": "-" if level is None else f"at {format_share(level, 0)}",
         "intraclass correlation": "-" if alike is None else f"{alike:.2f}",
         "flaky cells": f"{report.n_flaky} ({rules.flaky} allowed)" if report.n_flaky else "none",
         "mean (not judged)": f"{number(report.mean_score)}{spread}",

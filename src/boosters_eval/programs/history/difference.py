@@ -12,7 +12,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import the
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, format_share
 from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
@@ -213,7 +213,7 @@ def _make_notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
             parts = [f"{n} {word}" for n, word in ((entry.failed, "failed"), (entry.missing, "missing")) if n]
             yield f"Cells of the {which} run without a result: {', '.join(parts)}."
     yield (
-        f"Per benchmark, the verdicts on the primary metric hold together at {100 * ALPHA:g} %; those on all other"
+        f"Per benchmark, the verdicts on the primary metric hold together at {format_share(ALPHA)}; those on all other"
         " numbers share a tenth of it."
     )
 

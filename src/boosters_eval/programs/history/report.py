@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, format_share
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.compare import observe_repeats
@@ -227,7 +227,7 @@ def _explain_steps(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...
     searched = sum(line.n_searched >= least for line in lines)
     rule = (
         f"A step is a change of level that a permutation test of ranks finds; it takes {least} comparable runs or more."
-        f" False-alarm rate: at most {100 * alpha:g} % per line and look, if its runs scatter independently. A slow"
+        f" False-alarm rate: at most {format_share(alpha)} per line and look, if its runs scatter independently. A slow"
         " drift, or a machine that is slower for a few runs, looks like a step: of lines of 60 runs, 6 % show one"
         " where neighboring runs correlate by 0.2, and 37 % where they correlate by 0.5."
     )

@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import group_digits
+from boosters_eval.core.text import format_share, group_digits
 from boosters_eval.programs.benchmark.results import ResultCollection, ResultsDocument
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.data import BenchmarkData, ReportType, collect_data, spell_split
@@ -187,7 +187,7 @@ def _p(value: float | None) -> MarkedCell:
 
 def _tests(report: ReportDocument) -> Section:
     """The verdict on every pair, on the primary metric."""
-    level = f"{100 * (1 - report.alpha):g} % interval (all pairs)"
+    level = f"{format_share(1 - report.alpha)} interval (all pairs)"
     headings = ("Benchmark", "Metric", "A", "B", "A - B", level, "p (all pairs)", "n", "A is")
     rows = tuple(map(_verdict_row, list_verdicts(report.tables)))
     blocks = (PlainTable("Statistical tests", headings, rows, keys=4),) if rows else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.text import format_share
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.tables.contenders import group_by_name
 from boosters_eval.reports.html.charts import by_point
@@ -110,7 +111,7 @@ def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
     if pair.verdict in ("better", "worse"):
         return f"{column.label}: {a} is {pair.verdict} than {b}{size} (n = {pair.n}).{note}"
     if pair.verdict == "equivalent":
-        return f"{column.label}: {a} and {b} are equivalent (within {pair.rope:.0%}, n = {pair.n}).{note}"
+        return f"{column.label}: {a} and {b} are equivalent (within {format_share(pair.rope, 0)}, n = {pair.n}).{note}"
     shown = ""
     if pair.min_detectable is not None:
         share = pair.min_detectable_percent
