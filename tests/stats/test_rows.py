@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boosters_eval.core.request import Repeat
 from boosters_eval.metrics import get
+from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.rows import LUCK, RowScores, fit_rows, prepare_rows
+from boosters_eval.stats.sequential import splits_to_decide
 from boosters_eval.stats.significance import Criteria, compare_pair, conclude
+from boosters_eval.stats.tables import compare_table
 
 CRITERIA = Criteria(higher_is_better=False, test="rows")
 
@@ -230,3 +234,44 @@ def test_margins_of_splits_are_shares_of_the_error_too():
     assert compare_pair(a, b, **pair, best=1.0).verdict == "inconclusive"
     assert compare_pair(a, b, **pair, best=1.0, margin=0.005).verdict == "equivalent"
     assert compare_pair(a, b, **pair, best=1.0).percent == pytest.approx(5.66, abs=0.1)
+
+
+def side_of(losses, *, blocks=1, rows=True, **options):
+    """Observations of one library whose rows are kept."""
+    scores = [one for block in range(blocks) for one in partition(losses, block=block, **options)]
+    return {
+        Repeat(seed): Observation(one.value, f"split{seed}", 160, 40, resolution=0.0, rows=one if rows else None)
+        for seed, one in enumerate(scores)
+    }
+
+
+def test_a_table_takes_rows_where_it_has_them_and_splits_where_not():
+    a, b = two_losses(lead=0.3)
+    sides = {"a": side_of(a), "b": side_of(b), "c": side_of(b - 0.001, rows=False)}
+    table = compare_table(sides, metric="mae", higher_is_better=False, test="rows")
+    assert table.get("a", "b").test == "rows"
+    assert table.get("a", "b").verdict == "worse"
+    assert table.get("b", "a").verdict == "better"
+    assert table.get("a", "c").test == "corrected"
+    assert table.get("a", "c").p_value > table.get("a", "b").p_value
+    assert table.leader == "c"
+    low, high = table.summaries["a"].interval
+    assert low < a.mean() < high
+    assert high - low < np.diff(table.summaries["c"].interval)[0]
+
+
+def test_rows_of_splits_that_failed_are_left_out():
+    a, b = two_losses(lead=0.3)
+    less = {repeat: one for repeat, one in side_of(b).items() if repeat.seed < 3}
+    found = compare_table({"a": side_of(a), "b": less}, metric="mae", higher_is_better=False, test="rows").get("a", "b")
+    assert (found.test, found.n) == ("rows", 3)
+    assert found.note == "2 result(s) without a partner on the same split are left out."
+
+
+def test_rows_tell_how_many_more_seeds_are_needed():
+    a, b = two_losses(lead=-0.01)
+    table = compare_table({"a": side_of(a), "b": side_of(b)}, metric="mae", higher_is_better=False, test="rows")
+    found = table.get("a", "b")
+    assert found.verdict == "inconclusive"
+    assert found.evidence.splits == 5
+    assert splits_to_decide(found, 0.25) == found.evidence.splits_to_decide(lambda count: 0.05)

@@ -13,6 +13,7 @@ from boosters_eval.stats.inference import MOST_FREEDOM, Design
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from boosters_eval.stats.rows import RowScores
     from boosters_eval.stats.significance import TestName
 
 ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for observations without sizes
@@ -33,6 +34,7 @@ class Observation:
     n_train_groups: int | None = None  # where groups are kept whole
     n_valid_groups: int | None = None
     machine: str | None = None  # of a value that depends on it: others of the same machine may be compared with it
+    rows: RowScores | None = None  # what each row contributed to the value; None: only the split tells
 
 
 class Side(dict[Repeat, Observation]):

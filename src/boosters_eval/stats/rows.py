@@ -124,7 +124,18 @@ def prepare_rows(
     if test.units < LEAST_UNITS:
         return begun.noted(f"{test.units} groups are too few for a test: {LEAST_UNITS} are needed.")
     margin = criteria.region(float(left.mean()), float(right.mean()))
-    return replace(begun, fitted=test, margin=margin) if test.error else begun.noted("No row differs.")
+    if not test.error:
+        return begun.noted("No row differs.")
+    return replace(begun, blank=replace(begun.blank, evidence=test), fitted=test, margin=margin)
+
+
+def find_mean(scores: Sequence[RowScores]) -> RowTest | None:
+    """The mean of one library over its splits, with its error; None where rows cannot tell it."""
+    nothing = [replace(one, value=0.0, contributions=np.zeros(len(one.rows))) for one in scores]
+    if len({one.rows.tobytes() for one in scores}) < 2 or _find_fault(list(zip(scores, nothing, strict=True))):
+        return None
+    test = fit_rows(list(zip(scores, nothing, strict=True)))
+    return test if test.units >= LEAST_UNITS and test.error else None
 
 
 def fit_rows(pairs: Sequence[tuple[RowScores, RowScores]], *, resolution: float = 0.0) -> RowTest:

@@ -117,6 +117,8 @@ def splits_to_decide(
     """
     if found.interval is None or found.difference is None or found.n < 2:
         return None
+    if found.evidence is not None:
+        return found.evidence.splits_to_decide(level or (lambda _: found.alpha))
     most = MOST_FREEDOM if design is None else design.most_freedom
     half = (found.interval[1] - found.interval[0]) / 2
     critical = float(stdtrit(freedom(found.n, overlap, most), 1 - found.alpha / 2))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.stats.inference import Design, FittedTest, FloatArray
+    from boosters_eval.stats.rows import RowTest
 
     _Scores = Sequence[float] | FloatArray
 
@@ -57,6 +58,7 @@ class Comparison:
     could_reject: bool = False  # whether this many splits can reach alpha at all
     note: str = ""
     best: float = 0.0  # the value without any error
+    evidence: RowTest | None = None  # where rows were tested: what more splits would show
 
     @property
     def percent_interval(self) -> tuple[float, float] | None:

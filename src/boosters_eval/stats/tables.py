@@ -20,6 +20,7 @@ from boosters_eval.stats.observations import (
     same_predictions,
     split_ratio,
 )
+from boosters_eval.stats.rows import find_mean, prepare_rows
 from boosters_eval.stats.significance import (
     DEFAULT_ALPHA,
     DEFAULT_ROPE,
@@ -152,13 +153,17 @@ def compare_table(
     test: TestName = "corrected",
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
+    best: float = 0.0,
+    margin: float | None = None,
 ) -> ComparisonTable:
     """Compare each pair of sides. A pair that cannot be compared gets a note with the reason and no p-value.
 
     With `as_ratio` (times and memory) values are compared by their ratio with the plain paired test, whatever the
-    test of the table. Only Welch's test, the RFC's, still compares their difference.
+    test of the table. Only Welch's test, the RFC's, still compares their difference. The test by rows takes those of
+    the observations; a pair that lacks them is compared by the corrected test, and says so by its `test`. `best` and
+    `margin` are those of `Criteria`.
     """
-    criteria = Criteria(higher_is_better, test, alpha, rope)
+    criteria = Criteria(higher_is_better, test, alpha, rope, best, margin)
     sides = {name: side for name, side in observations.items() if side}
     faults = {name: _find_fault(name, side, metric, as_ratio=as_ratio) for name, side in sides.items()}
     names = list(combinations(sides, 2))
@@ -197,6 +202,12 @@ def mean_interval(
     if getattr(side, "repeated", False):
         return None
     side = {repeat: side[repeat] for repeat in in_order(side)}
+    if test == "rows" and not as_ratio:
+        scores = [one.rows for one in side.values() if one.rows is not None]
+        found = find_mean(scores) if len(scores) == len(side) else None
+        if found is not None:
+            return found.interval(alpha)
+        test = "corrected"
     corrected = test == "corrected" and not as_ratio
     values = _averaged(side, by_split(side)) if corrected else _values(side, side)
     if len(values) < 2 or not all(abs(value) < HUGE for value in values):
@@ -220,6 +231,11 @@ def _prepare_pair(a: AnySide, b: AnySide, fault: str, criteria: Criteria, *, as_
         return criteria.refusal(reason)
     resolution = coarsest_resolution((*a.values(), *b.values()))
     identical = same_predictions((a[repeat], b[repeat]) for repeat in common)
+    if test == "rows":
+        by_rows = None if as_ratio else _prepare_by_rows(a, b, common, criteria, identical=identical)
+        if by_rows is not None:
+            return by_rows
+        test, criteria = "corrected", replace(criteria, test="corrected")
     design = None if as_ratio else find_design({repeat: a[repeat] for repeat in common}, test)
     if test == "welch" and not (design and design.refusal):
         whole = len(common) == len(a) == len(b)
@@ -245,6 +261,21 @@ def _prepare_pair(a: AnySide, b: AnySide, fault: str, criteria: Criteria, *, as_
     left, right, ratio = _averaged(a, groups), _averaged(b, groups), ratio or ASSUMED_RATIO
     known: Any = {"resolution": resolution, "identical": identical, "design": design}
     return prepare(left, right, criteria, test_train_ratio=ratio, **known).noted(*notes)
+
+
+def _prepare_by_rows(
+    a: AnySide, b: AnySide, common: Sequence[Repeat], criteria: Criteria, *, identical: bool
+) -> PendingComparison | None:
+    """The comparison by rows, or None where they cannot serve."""
+    sides = [[rows for repeat in common if (rows := side[repeat].rows) is not None] for side in (a, b)]
+    if any(len(scores) < len(common) for scores in sides):
+        return None
+    resolution = coarsest_resolution([*a.values(), *b.values()])
+    found = prepare_rows(sides[0], sides[1], criteria, resolution=resolution, identical=identical)
+    if found.fitted is None and not found.answered:
+        return None
+    alone = len(a) + len(b) - 2 * len(common)
+    return found.noted(f"{alone} result(s) without a partner on the same split are left out." if alone else "")
 
 
 def _find_fault(name: str, side: AnySide, metric: str, *, as_ratio: bool) -> str:
