@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.model import Baseline
     from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.benchmark.request import CompareRequest, MeasuringOptions, SuiteRequest
+    from boosters_eval.programs.benchmark.request import MeasuringOptions
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.answer import Bisection
@@ -52,12 +52,11 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.model import HistoryListing, HistoryRun
     from boosters_eval.programs.history.report import HistoryReport
     from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
-    from boosters_eval.programs.importances.request import ImportancesRequest
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults
     from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
     from boosters_eval.programs.paper.judge import PaperReport
-    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role, RunPaperRequest, ValidatePaperRequest
+    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
     from boosters_eval.programs.paper.run import PreparedPaper
     from boosters_eval.programs.paper.targets import ListedTarget, ListedTargets
     from boosters_eval.programs.parity.catalog import ParityListing
@@ -79,7 +78,6 @@ if TYPE_CHECKING:
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
     Files = str | Path | Sequence[str | Path]
-    RunRequest = CompareRequest | SuiteRequest | ImportancesRequest
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
 P = ParamSpec("P")
@@ -129,7 +127,7 @@ def compare(
     """
     request = _request("compare", locals())
     with _heard(request):
-        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_comparison", request))))
+        return _checked(_run(_warned(_call("benchmark.compare:prepare_comparison", request))))
 
 
 def run_suite(
@@ -145,7 +143,7 @@ def run_suite(
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     request = _request("run_suite", locals())
     with _heard(request):
-        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_suite", request))))
+        return _checked(_run(_warned(_call("benchmark.compare:prepare_suite", request))))
 
 
 def importances(
@@ -176,7 +174,7 @@ def importances(
     """
     request = _request("importances", locals())
     with _heard(request):
-        found = _explain(_warned(_prepare("importances.plan:prepare_importances", request)))
+        found = _explain(_warned(_call("importances.plan:prepare_importances", request)))
     _checked(found.collection)
     return found
 
@@ -187,7 +185,7 @@ def _preparing(name: str, door: Callable[P, Any], module: str) -> Callable[P, Pr
 
     def call(*given: P.args, **named: P.kwargs) -> PreparedRun:
         bound = signature.bind(*given, **named)
-        return _prepare(f"{module}:{name}", _request(door.__name__, dict(bound.arguments), name))
+        return cast("PreparedRun", _call(f"{module}:{name}", _request(door.__name__, dict(bound.arguments), name)))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The plan of `{door.__name__}`: every mistake is told, but nothing has run."
@@ -294,10 +292,9 @@ def prepare_check(
 
     All libraries of the suite run, recorded or not; without a baseline, the check finds only failures.
     """
-    request = _request("check_baseline", locals(), "prepare_check")
-    from boosters_eval.programs.baseline import commands  # noqa: PLC0415 (keeps start-up fast)
-
-    return commands.prepare_check(request)
+    return cast(
+        "PreparedCheck", _call("baseline.commands:prepare_check", _request("check_baseline", locals(), "prepare_check"))
+    )
 
 
 def run_check(prepared: PreparedCheck) -> Check:
@@ -329,10 +326,7 @@ def decide_gate(
     `promoted` of the decision is the answer, and `objections` are the reasons against it. Nothing is written: `text()`
     is what the file of a decision holds, which `verify_decision` computes again.
     """
-    request = _request("decide_gate", locals())
-    from boosters_eval.programs.gate import decision  # noqa: PLC0415 (keeps start-up fast)
-
-    return decision.decide(request)
+    return cast("GateDecision", _call("gate.decision:decide", _request("decide_gate", locals())))
 
 
 def verify_decision(
@@ -346,10 +340,7 @@ def verify_decision(
 
     What it quotes is compared with the `baseline` or the `scores`, or with the file that it names itself.
     """
-    request = _request("verify_decision", locals())
-    from boosters_eval.programs.runs import manage  # noqa: PLC0415 (keeps start-up fast)
-
-    return manage.verify_decision(request)
+    return cast("Verification", _call("runs.manage:verify_decision", _request("verify_decision", locals())))
 
 
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
@@ -367,9 +358,8 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
 
 def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
     """A bisection that is ready to `run()`: the versions, the data and the metric are known, nothing is installed."""
-    from boosters_eval.programs.bisect import search  # noqa: PLC0415 (keeps start-up fast)
-
-    return search.prepare_bisection(_request("bisect", {"library": library, **options}, "prepare_bisection"))
+    request = _request("bisect", {"library": library, **options}, "prepare_bisection")
+    return cast("Bisector", _call("bisect.search:prepare_bisection", request))
 
 
 def run_parity(
@@ -567,7 +557,7 @@ def run_paper(
     """
     request = _request("run_paper", locals())
     with _heard(request):
-        return _prepared_paper(request).run()
+        return cast("PaperResults", _call("paper.run:prepare", request).run())
 
 
 def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> PaperComparison:
@@ -596,7 +586,7 @@ def validate_paper(
     """What `run_paper` measures, compared with the paper. `report_paper` makes a report of it; nothing is written."""
     request = _request("validate_paper", locals())
     with _heard(request):
-        prepared = _prepared_paper(request)
+        prepared: PreparedPaper = _call("paper.run:prepare", request)
         return prepared.compare(prepared.run())
 
 
@@ -605,9 +595,8 @@ def load_run(reference: str = "last", home: str | Path | None = None, *, verifie
 
     Of several attempts it is the latest finished one; `verified` refuses a run whose latest attempt is unfinished.
     """
-    from boosters_eval.programs.benchmark import runs  # noqa: PLC0415 (keeps start-up fast)
-
-    return runs.load_run(_reference(reference), check_home(home), verified=verified)
+    found = _call("benchmark.runs:load_run", _reference(reference), check_home(home), verified=verified)
+    return cast("ResultCollection", found)
 
 
 def load_results(path: str | Path) -> ResultCollection:
@@ -619,9 +608,8 @@ def load_results(path: str | Path) -> ResultCollection:
 
 def load_importances(reference: str = "last", home: str | Path | None = None) -> Explanations:
     """The explanations of a run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
-    from boosters_eval.programs.importances.results import load_explanations  # noqa: PLC0415 (keeps start-up fast)
-
-    return load_explanations(_reference(reference), check_home(home))
+    found = _call("importances.results:load_explanations", _reference(reference), check_home(home))
+    return cast("Explanations", found)
 
 
 def verify_run(reference: str = "last", home: str | Path | None = None) -> Iterator[tuple[str, str]]:
@@ -629,9 +617,7 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
     The reference may also be the path of a run's folder, wherever it is.
     """
-    from boosters_eval.programs.runs.manage import verify_files  # noqa: PLC0415 (keeps start-up fast)
-
-    yield from verify_files(_reference(reference), check_home(home))
+    yield from _call("runs.manage:verify_files", _reference(reference), check_home(home))
 
 
 def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
@@ -838,10 +824,10 @@ def _answer(door: str, given: dict[str, Any]) -> Any:
         return answer(request)
 
 
-def _prepare(program: str, request: RunRequest) -> PreparedRun:
+def _call(program: str, *given: Any, **named: Any) -> Any:
+    """What a function of a program gives, which is imported only now: that keeps start-up fast."""
     module, _, function = program.partition(":")
-    prepared: PreparedRun = getattr(import_module(f"boosters_eval.programs.{module}"), function)(request)
-    return prepared
+    return getattr(import_module(f"boosters_eval.programs.{module}"), function)(*given, **named)
 
 
 def _warned(prepared: PreparedRun) -> PreparedRun:
@@ -852,22 +838,12 @@ def _warned(prepared: PreparedRun) -> PreparedRun:
     return prepared
 
 
-def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> PreparedPaper:
-    from boosters_eval.programs.paper.run import prepare  # noqa: PLC0415 (keeps start-up fast)
-
-    return prepare(request)
-
-
 def _run(prepared: PreparedRun) -> ResultCollection:
-    from boosters_eval.programs.benchmark import runs  # noqa: PLC0415 (keeps start-up fast)
-
-    return runs.execute_prepared(prepared)
+    return cast("ResultCollection", _call("benchmark.runs:execute_prepared", prepared))
 
 
 def _explain(prepared: PreparedRun) -> Explanations:
-    from boosters_eval.programs.importances.results import run_explained  # noqa: PLC0415 (keeps start-up fast)
-
-    return run_explained(prepared)
+    return cast("Explanations", _call("importances.results:run_explained", prepared))
 
 
 def _with_settings(door: str, prepared: PreparedRun, workload: str, made_by: str, settings: RunOptions) -> PreparedRun:

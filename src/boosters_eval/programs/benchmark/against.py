@@ -19,6 +19,7 @@ from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables.contenders import group_absences, group_by_name, group_results
 from boosters_eval.runners.result import BUSY_CELL
+from boosters_eval.stats.inference import holm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -241,8 +242,6 @@ class _Benchmark:
 
 def _corrected(found: Sequence[RivalFinding], alpha: float) -> list[RivalFinding]:
     """The findings with Holm's p-values. A verdict of the table counts if it holds among all comparisons."""
-    from boosters_eval.stats.inference import holm  # noqa: PLC0415 (loads scipy)
-
     tested = [i for i, f in enumerate(found) if f.comparison is not None and f.comparison.p_value is not None]
     adjusted = holm([found[i].comparison.p_value for i in tested])  # type: ignore[union-attr,misc]
     family = dict(zip(tested, adjusted, strict=True))

@@ -11,7 +11,10 @@ from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.records import RULES
 from boosters_eval.reports.numbers import number
+from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.observations import Observation, Side
+from boosters_eval.stats.significance import DEFAULT_ROPE
+from boosters_eval.stats.tables import compare_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,9 +92,6 @@ def compare_rows(
     alpha: float,
     rope: float | None = None,
 ) -> ComparisonTable:
-    from boosters_eval.stats.significance import DEFAULT_ROPE  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
-
     return compare_table(
         {name: observe(results, metric) for name, results in rows.items()},
         metric=metric,
@@ -214,8 +214,6 @@ def decide_difference(
     Scores of several configs must not be pooled: twelve data sets with five seeds each taken as sixty
     independent points reject a true null hypothesis in a third of all cases.
     """
-    from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
-
     rows = list(results)
     known = {result.library for result in rows}
     for library in libraries:

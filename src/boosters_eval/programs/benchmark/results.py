@@ -24,6 +24,7 @@ from boosters_eval.core.files import (
 )
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import count_of, escape_json
+from boosters_eval.metrics import canonical, higher_is_better
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import (
@@ -204,8 +205,6 @@ class ResultCollection:
 
     def _named(self, metric: str) -> str:
         """The name that the results have for a metric, which has others too: "log_loss" is "logloss"."""
-        from boosters_eval.metrics import canonical  # noqa: PLC0415 (a facade)
-
         return metric if metric in self.metric_names() else canonical(metric)
 
     def document(self) -> ResultsDocument:
@@ -246,7 +245,6 @@ class ResultCollection:
 
         `significance_level` is the RFC's name for `alpha`.
         """
-        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
         from boosters_eval.programs.benchmark.comparisons import choose_best  # noqa: PLC0415 (a facade)
 
         require("metric", metric, str, "a name")
@@ -272,7 +270,6 @@ class ResultCollection:
         config: str | None = None,
     ) -> tuple[bool, float]:
         """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's test."""
-        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
         from boosters_eval.programs.benchmark.comparisons import decide_difference  # noqa: PLC0415 (a facade)
 
         for name, value in (("library_a", library_a), ("library_b", library_b), ("metric", metric)):

@@ -13,6 +13,8 @@ from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of, join_words, lower_initial
 from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding, find_scale
 from boosters_eval.reports.numbers import number, percent
+from boosters_eval.stats.sequential import detectable_with
+from boosters_eval.stats.significance import DEFAULT_ROPE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -218,7 +220,7 @@ class _Contest:
         if all(self.pairs[name].difference == 0 for name in alike):
             return f"{_name_some([self.leader, *alike])} have the same {self.what} on {on}"
         equals = f"{_name_some(alike)} {_are(alike)} as good in practice"
-        return f"{self.leader} has the best {self.what}, but {equals}: within {_rope()} on {on}"
+        return f"{self.leader} has the best {self.what}, but {equals}: within {100 * DEFAULT_ROPE:g} % on {on}"
 
     def _is_ahead(self, other: str) -> bool:
         """Whether another row was shown to be better: where splits are missing, three rows may beat each other."""
@@ -261,8 +263,6 @@ class _Contest:
 
     def _detectable(self, pairs: Sequence[PairVerdict], splits: int | None = None) -> float | None:
         """The largest difference, as a share, that any of the pairs needs to be shown, now or with so many splits."""
-        from boosters_eval.stats.sequential import detectable_with  # noqa: PLC0415 (loads scipy)
-
         tests = [pair for pair in self.table.pairs if pair.metric == self.column.name and pair.p is not None]
         found = []
         for pair in pairs:
@@ -303,12 +303,6 @@ class _Contest:
     def _apart(self, other: str, pair: PairVerdict) -> str:
         size, word = self._size(other, pair), "higher" if self.column.higher_is_better else "lower"
         return f"{_share(size)} {word}" if size is not None else f"{number(abs(pair.difference or 0.0), 2)} {word}"
-
-
-def _rope() -> str:
-    from boosters_eval.stats.significance import DEFAULT_ROPE  # noqa: PLC0415 (loads scipy)
-
-    return f"{100 * DEFAULT_ROPE:g} %"
 
 
 def _share(share: float) -> str:

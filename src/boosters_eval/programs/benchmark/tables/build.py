@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
+from boosters_eval.metrics import canonical, declare_metric, find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.comparisons import observe, value_of
 from boosters_eval.programs.benchmark.records import Unsupported
@@ -28,6 +29,8 @@ from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deci
 from boosters_eval.reports.numbers import estimate, mean_and_std
 from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.runners.result import BUSY_CELL
+from boosters_eval.stats.observations import ASSUMED_RATIO, split_ratio
+from boosters_eval.stats.tables import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,8 +96,6 @@ def build_tables(
 
     Without `alpha`, the level is the run's own (--seeds auto) or 5 %.
     """
-    from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics are loaded only when needed)
-
     for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
     level = collection.metadata.level(alpha)
@@ -177,8 +178,6 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
     """How more splits could decide; None where it is not known what they would show."""
-    from boosters_eval.stats.observations import ASSUMED_RATIO, split_ratio  # noqa: PLC0415 (loads scipy)
-
     if not options.more or options.test == "welch":
         return None
     results = [result for contender in contenders for result in contender.results]
@@ -191,8 +190,6 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
 
 
 def _columns(results: list[BenchmarkResult], options: TableOptions, places: Places) -> tuple[Column, ...]:
-    from boosters_eval.metrics import canonical  # noqa: PLC0415 (metrics are loaded only when needed)
-
     present = list(dict.fromkeys(name for result in results for name in result.metrics))
     primary = next((result.primary_metric for result in results if result.primary_metric), None)
     present.sort(key=lambda name: name != primary)
@@ -222,8 +219,6 @@ def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str, 
 
 def _metric_column(name: str, *, primary: bool) -> Column:
     """The column of a metric. One that this process does not know has neither direction nor range."""
-    from boosters_eval.metrics import find  # noqa: PLC0415 (metrics are loaded only when needed)
-
     metric = find(name)
     if metric is None:
         return Column(name, clean(name), None, primary=primary)
@@ -233,8 +228,6 @@ def _metric_column(name: str, *, primary: bool) -> Column:
 
 
 def _cell(contender: Contender, column: Column, options: TableOptions) -> TableCell:
-    from boosters_eval.stats.tables import mean_interval  # noqa: PLC0415 (loads scipy)
-
     values = contender.values(column)
     mean, std = mean_and_std(values)
     text = estimate(mean, std)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.metrics import find
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, rank_over_datasets
 from boosters_eval.reports.html.charts import cost_chart, forest_chart, metric_chart, rank_chart
@@ -73,8 +74,6 @@ def _position(table: ReportTable, metric: str | None) -> int | None:
 
 def _column(tables: Sequence[ReportTable], metric: str) -> str:
     """The name of a column, which may be given by an alias of its metric."""
-    from boosters_eval.metrics import find  # noqa: PLC0415 (metrics are loaded only when needed)
-
     known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
     named = find(metric)
     wanted = metric if metric in known or named is None else named.name

@@ -11,6 +11,8 @@ from boosters_eval.programs.benchmark.tables.contenders import group_by_name
 from boosters_eval.reports.html.charts import by_point
 from boosters_eval.reports.numbers import number, percent
 from boosters_eval.reports.tables import PairVerdict, RankingPair, RankingTable
+from boosters_eval.stats.inference import StatisticsInputError
+from boosters_eval.stats.ranks import rank_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -141,9 +143,6 @@ def rank_over_datasets(tables: Iterable[ReportTable], *, alpha: float) -> tuple[
 
 
 def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> RankingTable | None:
-    from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.ranks import rank_splits  # noqa: PLC0415 (loads scipy)
-
     scores: dict[str, dict[str, dict[Any, float]]] = {}
     better: dict[str, bool] = {}
     for table in tables:
