@@ -83,7 +83,7 @@ def test_the_exit_code_says_whether_every_primary_target_is_within_tolerance(
         (["--results", "benchmarks.yaml"], "must be results of 'paper run', of the kind 'boosters-eval paper results'"),
         (
             ["--paper", "results.json"],
-            "results.json, line 1: This is a 'boosters-eval paper results' file, not a specification.",
+            "results.json, line 1, key 'kind': This is a 'boosters-eval paper results' file, not a specification.",
         ),
         (["--results", "none.json"], "none.json does not exist."),
     ],
@@ -178,5 +178,22 @@ def test_a_value_that_is_not_finite_never_passes(evaluated, capsys):
 def test_validate_refuses_a_bad_specification_before_it_runs_anything(files, capsys):
     Path("benchmarks.yaml").write_text(SPEC)
     assert run(["paper", "validate", "--spec", "benchmarks.yaml"]) == 3
-    assert "benchmarks.yaml, line 5: A metric must have a number as its value." in capsys.readouterr().err
+    assert (
+        "benchmarks.yaml, line 5, key 'metrics.accuracy': A metric must have a number as its value."
+        in capsys.readouterr().err
+    )
     assert not Path("results").exists()
+
+
+def test_results_go_into_a_folder_and_not_into_a_file(files, capsys):
+    assert run(["paper", "validate", "--spec", "benchmarks.yaml", "--output", "report.html"]) == 3
+    assert "The '--output' option must be a folder" in capsys.readouterr().err
+    assert not Path("report.html").exists()
+
+
+def test_a_specification_without_targets_is_listed_with_what_is_to_be_done(files, capsys):
+    files()
+    text = Path("benchmarks.yaml").read_text()
+    Path("benchmarks.yaml").write_text(text.partition("reproduction_targets")[0])
+    assert run(["paper", "list", "benchmarks.yaml"]) == 0
+    assert "benchmarks.yaml: A Paper\nIt has no targets yet. Name what to reproduce under" in capsys.readouterr().out

@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from markdown_it import MarkdownIt
 
 from boosters_eval.programs.paper.comparison import PaperResults, read_comparison
+from boosters_eval.programs.paper.document import show_metric
 from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
 
@@ -121,3 +123,56 @@ def test_a_tex_file_of_the_report_names_its_tables_apart(comparison):
 def test_nothing_in_the_report_is_invisible():
     found = compare_results(paper(paper="A\x1b[31m\u202ePaper"), paper_results(paper="A\x1b[31m\u202ePaper"))
     assert not [char for char in found.to_markdown() if not char.isprintable() and char != "\n"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "tolerance", "value", "shown", "status"),
+    [
+        ("0.0", {}, 0.005, "0.005", "✓ Match, rounds to 0.0"),
+        ("0.0", {}, 0.0, "0.00", "✓ Match"),
+        ("100.0", {"m": 0.5, "m_relative": 0.0}, 100.5004, "100.5004", "✓ Match, outside tolerance"),
+        ("100.0", {"m": 0.5, "m_relative": 0.0}, 100.4999, "100.50", "✓ Match"),
+        ("0.874", {}, 0.87379, "0.8738", "✓ Match"),
+        ("125", {}, 125.4, "125.4", "✓ Match"),
+    ],
+)
+def test_our_value_has_the_digits_that_the_decision_used(printed, tolerance, value, shown, status):
+    spec = paper([paper_table({"m": printed}, tolerance=tolerance)])
+    (metric,) = compare_results(spec, paper_results(measured({"m": (value,)}))).targets[0].metrics
+    assert (show_metric(metric).ours, show_metric(metric).status) == (shown, status)
+
+
+@pytest.mark.parametrize(
+    ("values", "answer"),
+    [
+        (
+            ((0.874,), (0.874,)),
+            "✓ Reproduction Successful: 2 of 2 primary values are within tolerance of the paper's (exit code 0).",
+        ),
+        (
+            ((0.874,), (0.830,)),
+            (
+                "⚠ Reproduced with Deviations, so not fully reproduced: 1 of 2 primary values is within tolerance of the"
+                " paper's; 1 is outside tolerance (exit code 1)."
+            ),
+        ),
+        (
+            ((0.874,), (0.920,)),
+            (
+                "⚠ Reproduced with Deviations, so not fully reproduced: 1 of 2 primary values is within tolerance of the"
+                " paper's; 1 is outside tolerance, in our favor (exit code 1)."
+            ),
+        ),
+        (
+            ((0.830,), (0.5,)),
+            "✗ Not Reproduced: 2 of 2 primary values are outside tolerance, 1 of them by 10 % or more (exit code 1).",
+        ),
+        (((0.874,), ()), "? Incomplete, so nothing is decided: 1 of 2 primary values is within tolerance of the"),
+    ],
+)
+def test_the_answer_says_what_the_verdict_means(values, answer):
+    tables = [paper_table(id="Table 1"), paper_table(id="Table 2")]
+    rows = [measured({"accuracy": found}, table=f"Table {i + 1}") for i, found in enumerate(values)]
+    first, confidence, *_ = compare_results(paper(tables), paper_results(*rows)).document().answer
+    assert first.startswith(answer)
+    assert confidence.startswith(("Medium confidence: ", "Low confidence: "))

@@ -292,6 +292,9 @@ def _judge(given: Mapping[str, Any], ours: float | None) -> Agreement:
     )
 
 
+NOT_STATED, NOT_RECORDED = "not stated", "not recorded"  # what the paper, and what our run, does not tell
+
+
 class ConditionDifference(Model):
     """Something that was not the same in the paper and here, or of which one side does not tell."""
 

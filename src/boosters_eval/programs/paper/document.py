@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval import metrics
 from boosters_eval.core.text import clean, count_of
-from boosters_eval.programs.paper.comparison import halve_last_digit, to_decimal
+from boosters_eval.programs.paper.comparison import NOT_RECORDED, NOT_STATED, halve_last_digit, to_decimal
 from boosters_eval.programs.paper.tolerances import canonicalize
 from boosters_eval.reports.document import (
     Block,
@@ -176,14 +176,18 @@ def show_metric(metric: MetricComparison) -> ShownMetric:
         tolerances.append(f"± {metric.tolerance_absolute:g}{' points' if metric.unit == '%' else unit}")
     if metric.tolerance_relative is not None:
         tolerances.append(f"± {metric.tolerance_relative:g} %")
-    hides = metric.status in ("match", "close", "better") and not metric.within_tolerance
+    status = MARKS[metric.status][0]
+    if metric.status in ("match", "close", "better") and not metric.within_tolerance:
+        status += ", outside tolerance"
+    elif metric.equal_as_printed and (metric.relative_diff is None or metric.relative_diff >= 1) and difference:
+        status += f", rounds to {metric.paper_printed}"  # though the difference looks larger than a match
     return ShownMetric(
         f"{metric.paper_printed}{std}{unit}",
         MISSING if metric.our_value is None else f"{_show_digits(metric, metric.our_value)}{unit}",
         change,
         " or ".join(tolerances),
         MISSING if metric.z_score is None else number(metric.z_score, 2),
-        MARKS[metric.status][0] + (", outside tolerance" if hides else ""),
+        status,
     )
 
 
@@ -227,9 +231,12 @@ def _explain_deviation(
     if metric.status == "missing":
         return (metric.explanation or "It is missing.",)
     known = [item for item in comparison.differences if not item.where or {target.table, target.place} & {*item.where}]
-    differing = "; ".join(f"{item.what}: {item.paper} in the paper, {item.ours} here" for item in known)
-    same = f"What was not the same: {differing}." if differing else "No condition is known to differ."
-    return tuple(filter(None, (metric.explanation, *metric.notes, same, *target.notes)))
+    differing = [it for it in known if it.paper != NOT_STATED and it.ours != NOT_RECORDED]
+    unknown = ", ".join(it.what for it in known if it not in differing)
+    told = "; ".join(f"{it.what}: {it.paper} in the paper, {it.ours} here" for it in differing)
+    same = f"What was not the same: {told}." if told else "No condition is known to differ."
+    open_to_doubt = f"Stated only by one side: {unknown}." if unknown else ""
+    return tuple(filter(None, (metric.explanation, *metric.notes, same, open_to_doubt, *target.notes)))
 
 
 def _summarize(comparison: PaperComparison) -> Section:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from boosters_eval import metrics
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.programs.paper.comparison import (
+    NOT_RECORDED,
+    NOT_STATED,
     ConditionDifference,
     Measured,
     MetricComparison,
@@ -326,7 +328,7 @@ def _find_differences(
             theirs, mine = paper.get(what), ours.get(what)
             same = _is_same_version if what.startswith("version of ") else _is_same_text
             if (theirs or mine) and not (theirs and mine and same(theirs, mine)):
-                found.setdefault((what, theirs or "not stated", mine or "not recorded"), []).append(target)
+                found.setdefault((what, theirs or NOT_STATED, mine or NOT_RECORDED), []).append(target)
     return tuple(
         ConditionDifference(what=what, where=_name_places(where, ran), paper=paper, ours=ours)
         for (what, paper, ours), where in found.items()

@@ -27,6 +27,15 @@ StdOver = Literal["seeds", "splits", "folds"]
 Scalar = str | int | float | bool | None
 
 
+_FILE_WORDS = {  # a file has keys and lists, where Python has parameters and tuples
+    r"^\w+ has no parameter": "There is no key",
+    r"^The ('[^']+') parameter of \w+": r"The key \1",
+    r"\bmust be a valid (?:tuple|list)": "must be a list",
+    r"\bmust be a valid string": "must be text",
+    r"\bmust be a valid dictionary": "must be a mapping of keys to values",
+}
+
+
 class PlacedModel(Model):
     """A part of a specification file: a mistake in it is reported with its line."""
 
@@ -39,14 +48,11 @@ class PlacedModel(Model):
             told = explain_error(cls, error)
             if isinstance(told, PlacedError):
                 raise told from None
-            sentence = re.sub(r"^\w+ has no parameter|^The ('[^']+') parameter of \w+", _name_key, str(told))
+            sentence = str(told)
+            for pattern, words in _FILE_WORDS.items():
+                sentence = re.sub(pattern, words, sentence)
             path = (*find_first_error(error)["loc"], *getattr(told, "path", ()))
             raise locate_error(data, path, sentence) from None
-
-
-def _name_key(match: re.Match[str]) -> str:
-    """The words for a file, which has keys instead of parameters."""
-    return f"The key {match[1]}" if match[1] else "There is no key"
 
 
 class Quantity(Model):
