@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.gate.decision import decide_scores, verify_decision
 from boosters_eval.programs.gate.model import GateRules
 from boosters_eval.programs.history import query, transfer
-from boosters_eval.programs.paper.comparison import read_comparison, read_results
+from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults, read_stored
 from boosters_eval.programs.paper.judge import compare_results
 from boosters_eval.programs.parity.method import Size
 from boosters_eval.programs.parity.references import ReferenceStore, StoredReference
@@ -74,14 +75,18 @@ def history(folder):
 
 def paper_results(folder):
     text = factories.paper_results().model_dump_json()
-    return written(folder / "p.json", text), read_results, "a 'boosters-eval paper results' file"
+    return (
+        written(folder / "p.json", text),
+        partial(read_stored, model=PaperResults),
+        "a 'boosters-eval paper results' file",
+    )
 
 
 def paper_comparison(folder):
     found = compare_results(factories.paper(), factories.paper_results())
     return (
         written(folder / "c.json", found.model_dump_json()),
-        read_comparison,
+        partial(read_stored, model=PaperComparison),
         "a 'boosters-eval paper comparison' file",
     )
 

@@ -80,7 +80,10 @@ def test_the_exit_code_says_whether_every_primary_target_is_within_tolerance(
             "The '--output' option must end in .yaml, .json, .md, .txt, .html or .tex unless --format is given.",
         ),
         (["--format", "yam"], "must be yaml, json, markdown, html or latex. Got 'yam' instead. Did you mean 'yaml'?"),
-        (["--results", "benchmarks.yaml"], "must be results of 'paper run', of the kind 'boosters-eval paper results'"),
+        (
+            ["--results", "benchmarks.yaml"],
+            "must be what 'paper run' writes, of the kind 'boosters-eval paper results'",
+        ),
         (
             ["--paper", "results.json"],
             "results.json, line 1, key 'kind': This is a 'boosters-eval paper results' file, not a specification.",

@@ -5,7 +5,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from boosters_eval.programs.paper.comparison import PaperResults, read_comparison
+from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults, read_stored
 from boosters_eval.programs.paper.document import show_metric
 from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
@@ -61,7 +61,7 @@ def test_the_report_of_the_same_comparison_is_the_same_bytes(comparison, tmp_pat
     for name, text in (("c.yaml", comparison.to_yaml()), ("c.json", comparison.to_json())):
         path = tmp_path / name
         path.write_text(text)
-        again = read_comparison(path)
+        again = read_stored(path, PaperComparison)
         assert again.to_markdown() == comparison.to_markdown()
         assert again.to_html() == comparison.to_html()
     assert "**Date:** 2025-01-02" in comparison.to_markdown()  # of the run, not of today
@@ -152,15 +152,15 @@ def test_our_value_has_the_digits_that_the_decision_used(printed, tolerance, val
         (
             ((0.874,), (0.830,)),
             (
-                "⚠ Reproduced with Deviations, so not fully reproduced: 1 of 2 primary values is within tolerance of the"
-                " paper's; 1 is outside tolerance (exit code 1)."
+                "⚠ Reproduced with Deviations, so not fully reproduced: 1 of 2 primary values is within tolerance of"
+                " the paper's; 1 is outside tolerance (exit code 1)."
             ),
         ),
         (
             ((0.874,), (0.920,)),
             (
-                "⚠ Reproduced with Deviations, so not fully reproduced: 1 of 2 primary values is within tolerance of the"
-                " paper's; 1 is outside tolerance, in our favor (exit code 1)."
+                "⚠ Reproduced with Deviations, so not fully reproduced: 1 of 2 primary values is within tolerance of"
+                " the paper's; 1 is outside tolerance, in our favor (exit code 1)."
             ),
         ),
         (

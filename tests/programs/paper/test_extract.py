@@ -131,7 +131,7 @@ def test_a_converted_paper_with_groups_arrows_and_repeated_numbers(tmp_path):
     }
     assert found.tables[1].directions == {"rmse": "lower", "accuracy": "higher"}
     (unread,) = found.tables[1].unread
-    assert unread.place == f"line {LINE}, row 'Tuned hyperparameters XGBoost', column 'AD ↑'"
+    assert str(unread).startswith(f"line {LINE}, row 'Tuned hyperparameters XGBoost', column 'AD ↑': ")
     assert (unread.text, unread.why) == ("313131", "a conversion may have written '31' 3 times")
     spec = written(tmp_path, found)
     assert spec.tables[1].row_keys[2] == "Tuned hyperparameters / XGBoost"

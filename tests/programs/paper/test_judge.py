@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.paper.comparison import PaperComparison, read_comparison, read_results
+from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults, read_stored
 from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
 
@@ -245,15 +245,15 @@ def test_a_comparison_is_read_back_as_it_was_written(tmp_path, render):
     found = compare_results(paper(**names), paper_results(paper="1e5"), files=("a\\b",))
     path = tmp_path / "comparison"
     path.write_text(render(found))
-    assert read_comparison(path) == found
-    assert render(read_comparison(path)) == path.read_text()
+    assert read_stored(path, PaperComparison) == found
+    assert render(read_stored(path, PaperComparison)) == path.read_text()
     assert all(char.isprintable() or char == "\n" for char in path.read_text())
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{}", "must be a comparison of 'paper compare', of the kind 'boosters-eval paper comparison'. Got no 'kind'"),
+        ("{}", "must be what 'paper compare' writes, of the kind 'boosters-eval paper comparison'. Got no 'kind'"),
         ("[1]", "The file must be a mapping"),
         ("a: !!python/name:os.system", "The tag"),
         ('{"kind": "boosters-eval paper comparison", "schema_version": 9}', "comparison' file of format 9, which"),
@@ -267,7 +267,7 @@ def test_a_file_that_is_no_comparison_is_refused(tmp_path, text, sentence):
     path = tmp_path / "comparison.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as error:
-        read_comparison(path)
+        read_stored(path, PaperComparison)
     assert sentence in str(error.value)
     assert str(path) in str(error.value)
 
@@ -275,4 +275,4 @@ def test_a_file_that_is_no_comparison_is_refused(tmp_path, text, sentence):
 def test_results_are_read_back(tmp_path):
     path = tmp_path / "results.json"
     path.write_text(paper_results().model_dump_json())
-    assert read_results(path) == paper_results()
+    assert read_stored(path, PaperResults) == paper_results()

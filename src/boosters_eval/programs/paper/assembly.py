@@ -10,7 +10,7 @@ from pydantic import Field
 
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
-from boosters_eval.programs.paper.documents.grid import RawCell
+from boosters_eval.programs.paper.documents.grid import RawCell, Unread
 from boosters_eval.programs.paper.layout import Axis, DataRow, Layout, lay_out
 from boosters_eval.programs.paper.specification import Quantity, StdOver, make_row_key
 from boosters_eval.programs.paper.values import (
@@ -56,25 +56,6 @@ _WORD = re.compile(r"\w[\w-]*\w")
 _REFERENCE = re.compile(
     r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
 )
-
-
-class Unread(Model):
-    """Something that was not read, or not entirely, and where it is."""
-
-    line: int
-    row: str = ""
-    column: str = ""
-    text: str = ""
-    why: str
-
-    @property
-    def place(self) -> str:
-        row = f", row '{self.row}'" if self.row else ""
-        column = f", column '{self.column}'" if self.column else ""
-        return f"line {self.line}{row}{column}"
-
-    def __str__(self) -> str:
-        return f"{self.place}: {f'{self.text!r}: ' if self.text else ''}{self.why}"
 
 
 class BenchmarkEntry(Model):
@@ -170,7 +151,7 @@ class _Assembly:
         self.layout: Layout = lay_out(found.table, " ".join([self.about, *inherited]), options.columns)
         self.named = find_metrics(self._of_all(found.title)) or find_metrics(self._of_all(self.about))
         self.no_deviation = is_not_deviation(self.about)
-        self.unread = [Unread(line=fault.line, why=fault.what) for fault in found.table.faults]
+        self.unread = list(found.table.faults)
         self.drafts: dict[Identity, _Draft] = {}
         self.directions: dict[str, Better | None] = {}
         self.cells = 0

@@ -436,17 +436,8 @@ class PrimaryCounts(NamedTuple):
         return ExitCode.EXECUTION_ERROR if absent else ExitCode.SUCCESS
 
 
-def read_results(source: Path | PaperResults) -> PaperResults:
-    """What `paper run` wrote, or what it would write."""
-    return _read(source, PaperResults, "results of 'paper run'")
-
-
-def read_comparison(source: Path | PaperComparison) -> PaperComparison:
-    """What `paper compare` wrote. A verdict that does not follow from its numbers is refused."""
-    return _read(source, PaperComparison, "a comparison of 'paper compare'")
-
-
-def _read(path: Path | _AnyModel, model: type[_AnyModel], what: str) -> _AnyModel:
+def read_stored(path: Path | _AnyModel, model: type[_AnyModel]) -> _AnyModel:
+    """What `paper run` or `paper compare` wrote. A verdict that does not follow from its numbers is refused."""
     if isinstance(path, model):
         return path
     assert isinstance(path, Path)  # noqa: S101 (for the type checker)
@@ -455,7 +446,8 @@ def _read(path: Path | _AnyModel, model: type[_AnyModel], what: str) -> _AnyMode
     kind = model.model_fields["kind"].default
     if not isinstance(data, dict) or data.get("kind") != kind:
         got = f"'{data['kind']}'" if isinstance(data, dict) and "kind" in data else "no 'kind'"
-        raise FileFormatError(f"{path} must be {what}, of the kind '{kind}'. Got {got} instead.")
+        command = kind.rpartition(" ")[2].replace("results", "run").replace("comparison", "compare")
+        raise FileFormatError(f"{path} must be what 'paper {command}' writes, of the kind '{kind}'. Got {got} instead.")
     check_format(data.get("schema_version"), str(path), f"a '{kind}' file")
     try:
         return model.model_validate(data)

@@ -12,8 +12,9 @@ from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import count_of
-from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, BenchmarkTable, Unread, assemble
+from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, BenchmarkTable, assemble
 from boosters_eval.programs.paper.documents import read_document
+from boosters_eval.programs.paper.documents.grid import Unread
 from boosters_eval.programs.paper.source import MAX_NODES
 from boosters_eval.programs.paper.specification import make_row_key
 from boosters_eval.programs.paper.values import looks_like_result
@@ -67,7 +68,7 @@ def extract_benchmarks(request: ExtractPaperRequest) -> ExtractedPaper:
         tables=tuple(table for table in read if table.values),
         without_values=tuple(f"{table.table_id} (line {table.line})" for table in read if not table.values),
         unread=(
-            *(Unread(line=fault.line, why=fault.what) for fault in document.faults),
+            *document.faults,
             *(cell for table in read if not table.values for cell in table.unread if looks_like_result(cell.text)),
         ),
     )

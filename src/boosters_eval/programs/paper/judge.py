@@ -19,11 +19,11 @@ from boosters_eval.programs.paper.comparison import (
     Measured,
     MetricComparison,
     PaperComparison,
+    PaperResults,
     TargetComparison,
     TargetRecord,
     combine_stds,
-    read_comparison,
-    read_results,
+    read_stored,
     to_decimal,
 )
 from boosters_eval.programs.paper.document import (
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.paper.comparison import PaperResults
     from boosters_eval.programs.paper.request import ComparePaperRequest, ReportPaperRequest
     from boosters_eval.programs.paper.specification import PaperDataset, PaperResult, PaperSpecification, PaperTable
     from boosters_eval.programs.paper.targets import PaperTarget
@@ -390,13 +389,13 @@ def _normalize(text: str) -> str:
 
 def compare(request: ComparePaperRequest) -> JudgedPaper:
     files = [str(path) for path in (request.results, request.output) if isinstance(path, Path)]
-    spec, results = read_specification(request.paper), read_results(request.results)
+    spec, results = read_specification(request.paper), read_stored(request.results, PaperResults)
     found = compare_results(spec, results, digest=digest_specification(request.paper), files=files)
     return JudgedPaper(found, written=request.output is not None)
 
 
 def report(request: ReportPaperRequest) -> PaperReport:
-    return PaperReport(read_comparison(request.comparison))
+    return PaperReport(read_stored(request.comparison, PaperComparison))
 
 
 @dataclass(frozen=True)

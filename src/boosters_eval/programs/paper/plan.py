@@ -136,21 +136,15 @@ def _plan_fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int |
         name=target.name,
         alone=timed or training.device is not Device.CPU,
         n_threads=resolve_threads(n_threads if n_threads is not None else training.n_threads),
-        dataset=config.name,
-        data_digest=data.digest,
-        task=data.task,
+        **_describe_rows(config, data, scores),
         booster_type=BoosterType(run.booster),
         training=training,
         profile=Profile.PARITY,
         variant=None,
-        n_classes=data.n_classes,
-        quantiles=config.quantiles,
         categorical=data.categorical,
         has_missing=data.has_missing,
         weighted=data.weighted,
-        max_categories=data.max_categories,
         split=SplitSpec(),
-        metrics=scores,
         primary_metric=scores[0] if scores else primary_metric(data.task),
         timing=Timing(timed=timed, warmup=int(timed), predict_runs=3 if timed else 1, memory=bool(_MEMORY & costs)),
         protocol=protocol,
@@ -213,16 +207,7 @@ def _plan_saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int |
         model=path.name,
         format=form,
         digests={"model": _digest(path)},
-        scoring=Scoring(
-            dataset=config.name,
-            data_digest=data.digest,
-            task=data.task,
-            n_classes=data.n_classes,
-            quantiles=config.quantiles,
-            max_categories=data.max_categories,
-            metrics=_choose_scores(metrics),
-            protocol=protocol,
-        ),
+        scoring=Scoring(**_describe_rows(config, data, _choose_scores(metrics)), protocol=protocol),
     )
     warnings = list(_list_unknown_metrics(target, metrics))
     if not fixed:
@@ -307,6 +292,18 @@ def _identify(target: PaperTarget) -> dict[str, Any]:
 def _load_data(target: PaperTarget) -> tuple[Any, Stored]:
     config = resolve_dataset(locate_data(target))
     return config, materialize(config)
+
+
+def _describe_rows(config: Any, data: Stored, metrics: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "dataset": config.name,
+        "data_digest": data.digest,
+        "task": data.task,
+        "n_classes": data.n_classes,
+        "quantiles": config.quantiles,
+        "max_categories": data.max_categories,
+        "metrics": metrics,
+    }
 
 
 def _make_protocol(target: PaperTarget, steps: tuple[str, ...], native: dict[str, Any]) -> Protocol:

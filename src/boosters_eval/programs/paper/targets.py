@@ -195,7 +195,12 @@ def find_obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | N
                 there = (target.root / program).is_file() if "/" in program else shutil.which(program)
                 found = None if there else f"The program '{program}' is not there."
             case EvaluatorRun() as run:
-                found = _evaluator_obstacle(target, run, allow_pickle=allow_pickle)
+                model = target.find_model()
+                found = f"The evaluator '{run.evaluator}' needs a model: give it with {named('model')}."
+                if model:
+                    found = find_missing(
+                        run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle
+                    )
     except BoostersEvalError as error:
         found = str(error)
     return found
@@ -238,13 +243,6 @@ def find_format(run: ModelRun, path: Path) -> str:
             "or bind the row to an 'evaluator', a 'callable' or a 'command' that can open it."
         )
     return found
-
-
-def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle: bool) -> str | None:
-    model = target.find_model()
-    if not model:
-        return f"The evaluator '{run.evaluator}' needs a model: give it with {named('model')}."
-    return find_missing(run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle)
 
 
 def _data_obstacle(target: PaperTarget, steps: tuple[str, ...]) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import read_text
-from boosters_eval.programs.paper.documents.grid import Budget, Fault, RawBlock, RawHeading, RawParagraph, RawTable
+from boosters_eval.programs.paper.documents.grid import Budget, RawBlock, RawHeading, RawParagraph, RawTable, Unread
 from boosters_eval.programs.paper.documents.html import read_html, read_html_title
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex, read_latex_title, strip_tex
 from boosters_eval.programs.paper.documents.markdown import read_inline, read_markdown
@@ -49,7 +49,7 @@ class PaperDocument:
     title: str
     arxiv_id: str | None
     tables: tuple[FoundTable, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[Unread, ...]
 
 
 def read_document(path: Path) -> PaperDocument:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.model import Model
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,17 +37,26 @@ class RawTable:
     headers: int | None  # how many rows the document itself calls header; None: it does not say
     caption: str = ""  # its own: <caption>, \caption{}
     number: str = ""  # by which the document calls it: "4", "A.1"
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Unread, ...] = ()
 
     @property
     def line(self) -> int:
         return self.lines[0] if self.lines else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Unread(Model):
+    """Something that was not read, or not entirely, and where it is."""
+
     line: int
-    what: str
+    row: str = ""
+    column: str = ""
+    text: str = ""
+    why: str
+
+    def __str__(self) -> str:
+        row = f", row '{self.row}'" if self.row else ""
+        column = f", column '{self.column}'" if self.column else ""
+        return f"line {self.line}{row}{column}: {f'{self.text!r}: ' if self.text else ''}{self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +82,17 @@ class Budget:
     cells: int = MAX_CELLS
     nodes: int = 1_000_000  # of HTML, counted as often as they are looked at
     tables: int = MAX_TABLES
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Unread] = field(default_factory=list)
 
     def take(self, count: int, line: int) -> bool:
         """Whether a table of so many cells may be read."""
         self.tables -= 1
         if self.tables < 0:
             if self.tables == -1:
-                self.faults.append(Fault(line, f"more than {MAX_TABLES} tables: the rest is not read"))
+                self.faults.append(Unread(line=line, why=f"more than {MAX_TABLES} tables: the rest is not read"))
             return False
         if count > self.cells:
-            self.faults.append(Fault(line, f"a table of {count} cells: a document may have {MAX_CELLS}"))
+            self.faults.append(Unread(line=line, why=f"a table of {count} cells: a document may have {MAX_CELLS}"))
             return False
         self.cells -= count
         return True
@@ -94,7 +105,7 @@ def make_table(
     *,
     headers: int | None,
     caption: str = "",
-    faults: Sequence[Fault] = (),
+    faults: Sequence[Unread] = (),
 ) -> RawTable | None:
     """A table with every span written out and all rows of one width, or None for one beyond the limits."""
     line = lines[0] if lines else 0
@@ -102,7 +113,7 @@ def make_table(
     tall = max((cell.rows for row in rows for cell in row), default=1)
     if width > MAX_COLUMNS or len(rows) > MAX_ROWS or tall > MAX_ROWS:
         what = f"a table of {len(rows)} rows and {width} columns: at most {MAX_ROWS} and {MAX_COLUMNS} are read"
-        budget.faults.append(Fault(line, what))
+        budget.faults.append(Unread(line=line, why=what))
         return None
     if not width or not budget.take(width * len(rows), line):
         return None

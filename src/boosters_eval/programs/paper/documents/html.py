@@ -52,7 +52,7 @@ def _find_blocks(root: Any, budget: grid.Budget, line: int) -> list[Any]:
     for count, element in enumerate(root.iter("table", *_HEADINGS, *_TEXTS)):
         if count > MAX_ELEMENTS:
             what = f"more than {MAX_ELEMENTS} elements: the rest of the document is not read"
-            budget.faults.append(grid.Fault(line, what))
+            budget.faults.append(grid.Unread(line=line, why=what))
             break
         if element.tag == "table":
             if element not in inside:
@@ -95,7 +95,7 @@ def _read_table(element: Any, here: int, line: int, budget: grid.Budget) -> grid
     if "ltx_eq" in str(element.get("class")):  # a formula that a conversion laid out as a table
         return None
     if next(element.iterdescendants("table"), None) is not None:
-        budget.faults.append(grid.Fault(here, "a table that contains tables: only the inner ones are read"))
+        budget.faults.append(grid.Unread(line=here, why="a table that contains tables: only the inner ones are read"))
         return None
     rows: list[list[grid.RawCell]] = []
     lines: list[int] = []
@@ -108,7 +108,9 @@ def _read_table(element: Any, here: int, line: int, budget: grid.Budget) -> grid
         count += len(cells)
         if len(rows) >= grid.MAX_ROWS or count > grid.MAX_CELLS:
             faults.append(
-                grid.Fault(here, f"more than {grid.MAX_ROWS} rows or {grid.MAX_CELLS} cells: the rest is not read")
+                grid.Unread(
+                    line=here, why=f"more than {grid.MAX_ROWS} rows or {grid.MAX_CELLS} cells: the rest is not read"
+                )
             )
             break
         headers += headers == len(rows) and (row.getparent().tag == "thead" or all(cell.header for cell in cells))

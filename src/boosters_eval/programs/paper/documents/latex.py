@@ -271,7 +271,7 @@ class _Source:
         return spanned, [line for _, line in kept], (headers - dropped or None) if headers else None, end
 
     def _give_up(self, lines: list[int], why: str) -> tuple[list[list[grid.RawCell]], list[int], None, int]:
-        self.budget.faults.append(grid.Fault(lines[0], why))
+        self.budget.faults.append(grid.Unread(line=lines[0], why=why))
         return [], lines, None, len(self.text)
 
     def _read_cell(self, source: str) -> grid.RawCell:

@@ -86,7 +86,7 @@ def _drop_wide_lines(text: str, budget: grid.Budget) -> str:
                 if wide
                 else f"{len(line)} characters: at most {MAX_LINE}"
             )
-            budget.faults.append(grid.Fault(number + 1, f"a line of {size} are read"))
+            budget.faults.append(grid.Unread(line=number + 1, why=f"a line of {size} are read"))
             lines[number] = ""
     return "\n".join(lines)
 
@@ -137,7 +137,7 @@ def _read_table(tokens: list[Token], lines: list[str], budget: grid.Budget) -> g
 
     rows: list[list[grid.RawCell]] = []
     numbers: list[int] = []
-    faults: list[grid.Fault] = []
+    faults: list[grid.Unread] = []
     for i, token in enumerate(tokens):
         if token.type == "tr_open":
             rows.append([])
@@ -150,7 +150,7 @@ def _read_table(tokens: list[Token], lines: list[str], budget: grid.Budget) -> g
             if row.count("|") + 1 - row.startswith("|") - row.endswith("|") > len(rows[0]):
                 cells = escapedSplit(row.removeprefix("|").removesuffix("|"))[len(rows[0]) :]
                 lost = ", ".join(cell.strip() for cell in cells if cell.strip())
-                faults += [grid.Fault(numbers[-1], f"more cells than columns: {lost[:80]}")] if lost else []
+                faults += [grid.Unread(line=numbers[-1], why=f"more cells than columns: {lost[:80]}")] if lost else []
     return grid.make_table(rows, numbers, budget, headers=1, faults=faults)
 
 
