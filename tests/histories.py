@@ -34,6 +34,7 @@ def an_entry(index=0, **given):
         "done": 1,
         "failed": 0,
         "missing": 0,
+        "reference": f"run{index:05}",
     }
     return RunEntry(**{**fields, **given})
 

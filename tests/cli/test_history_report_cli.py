@@ -28,7 +28,7 @@ def test_a_difference_names_both_runs_and_how_they_were_compared(known, capsys):
     said = capsys.readouterr().out
     assert "Before: run run00000 of 2026-01-05 09:00" in said
     assert "After: run run00023" in said
-    assert "paired over 5 shared splits" in said
+    assert "on the same 5 splits" in said
     assert "worse" in said
 
 
@@ -50,7 +50,7 @@ def test_a_report_is_written_in_each_format(known, tmp_path, capsys):
     assert "<h1>History</h1>" in file.read_text()
     assert capsys.readouterr().err == f"Written: {file}\n"
     assert run(["history", "report"]) == 0
-    assert capsys.readouterr().out.startswith("# History\n\n## Answer\n\n2 steps in 2 of 3 lines, ")
+    assert capsys.readouterr().out.startswith("# History\n\n## Answer\n\n2 changes in 2 of 3 series, ")
     assert run(["history", "report", "--format", "csv"]) == 0
     assert "california/gbdt,boosters,RMSE," in capsys.readouterr().out
     assert run(["history", "report", "--format", "latex"]) == 0

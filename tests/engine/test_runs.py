@@ -23,6 +23,13 @@ def test_run_is_found_by_id_prefix_name_and_last(shell, home):
     assert find_run("last").run_id == other.run_id
 
 
+def test_an_attempt_is_found_by_its_number(shell, home):
+    plan = made_run(shell, "a", at=1)
+    assert find_run(f"{plan.run_id[:9]}/1").attempt == 1
+    with pytest.raises(ConfigError, match=rf"^Run {plan.run_id} has no attempt '3', only attempt 1\.$"):
+        find_run(f"{plan.run_id}/3")
+
+
 def test_ambiguity_lists_the_candidates_with_their_names(shell, home):
     one, other = made_run(shell, "a", at=1, name="first"), made_run(shell, "b", at=2)
     for plan, twin in ((one, "abc1"), (other, "abc2")):

@@ -51,15 +51,16 @@ def list_folders(where: Path | None = None) -> list[RunFolder]:
 def find_run(reference: str, where: Path | None = None, *, kind: str | None = None) -> RunFolder:
     """A run by its id, the beginning of its id, the name that it was given, or `last`, the latest of a kind.
 
-    Of several runs with one name, the latest is found, which is said.
+    Of several runs with one name, the latest is found, which is said. ID/ATTEMPT is one attempt.
     """
     folders = list_run_folders(where)
     if reference == "last" and folders:
         return _last(folders, kind, where)
-    found = [folder for folder in folders if folder.run_id.startswith(reference)] if reference else []
-    exact = [folder for folder in found if folder.run_id == reference]
+    run_id, _, attempt = reference.partition("/")
+    found = [folder for folder in folders if folder.run_id.startswith(run_id)] if run_id else []
+    exact = [folder for folder in found if folder.run_id == run_id]
     if len(found) == 1 or exact:
-        return exact[0] if exact else found[0]
+        return _choose_attempt((exact or found)[0], attempt)
     if found:
         raise ConfigError(f"The run id '{reference}' is ambiguous: {join_words(map(_told, found), most=_LISTED)}.")
     named = [named for folder in folders for named in _named(folder, reference)] if reference else []
@@ -72,6 +73,16 @@ def find_run(reference: str, where: Path | None = None, *, kind: str | None = No
     names = {summaries.find_name(folder, attempt) for folder in folders for attempt in folder.attempts()}
     hint = suggest(reference, [*known, *filter(None, names)])
     raise ConfigError(f"No run '{reference}' in {find_home(where) / 'runs'}.{hint or _SEE_LIST}")
+
+
+def _choose_attempt(folder: RunFolder, attempt: str) -> RunFolder:
+    if not attempt:
+        return folder
+    known = list(map(str, folder.attempts()))
+    if attempt not in known:
+        has = f"{'attempt' if len(known) == 1 else 'attempts'} {join_words(known)}"
+        raise ConfigError(f"Run {folder.run_id} has no attempt '{attempt}', only {has}.")
+    return RunFolder(folder.path, int(attempt))
 
 
 _LISTED = 5  # runs in a sentence

@@ -62,7 +62,7 @@ def summarize(folder: RunFolder) -> RunSummary:
         if not attempts:
             return RunSummary(**known, state="not begun")
         known["written"] = folder.time()
-        attempt = attempts[-1]
+        attempt = folder.attempt or attempts[-1]
         known["facts"] = facts = folder.facts(attempt)
         known["title"], known["kind"] = _title(folder.plan_path(attempt)), facts.kind
         found = _Counted.of(folder.journal_path(attempt))

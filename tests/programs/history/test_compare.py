@@ -19,7 +19,7 @@ def slower(series, factor):
 
 def test_shared_splits_are_paired_by_the_corrected_test():
     found = compare_series(a_series(SCORES), a_series(WORSE))
-    assert (found.verdict, found.how, found.paired) == ("worse", "paired over 5 shared splits", True)
+    assert (found.verdict, found.how, found.paired) == ("worse", "on the same 5 splits", True)
     expected = compare_pair(WORSE, SCORES, higher_is_better=False, test_train_ratio=0.25)
     assert (found.p_value, found.interval) == (expected.p_value, expected.interval)
     assert found.difference == pytest.approx(np.mean(WORSE) - np.mean(SCORES))
@@ -33,16 +33,16 @@ def test_a_direction_is_that_of_the_metric():
 
 def test_only_the_splits_that_both_runs_have_are_paired():
     found = compare_series(a_series(SCORES), a_series([*WORSE, 9.0, 9.0]))
-    assert (found.how, found.verdict) == ("paired over 5 shared splits", "worse")
+    assert (found.how, found.verdict) == ("on the same 5 splits", "worse")
     assert found.after == pytest.approx(np.mean(WORSE))
     assert "2 results on other splits left out." in found.note
 
 
 def test_other_splits_are_compared_by_welchs_test_widened_and_said():
     before = a_series(SCORES)
-    for digest, why in (("other", "no split is shared"), (None, "the splits are not recorded")):
+    for digest, why in (("other", "none is shared"), (None, "they are not recorded")):
         found = compare_series(before, on_other_splits(a_series(WORSE), digest))
-        assert (found.how, found.paired) == (f"not paired: {why}", False)
+        assert (found.how, found.paired) == (f"on different splits: {why}", False)
         plain = compare_pair(WORSE, SCORES, higher_is_better=False, test="welch")
         assert found.interval[0] < plain.interval[0]
         assert found.interval[1] > plain.interval[1]

@@ -32,18 +32,46 @@ def test_two_runs_are_compared_number_by_number():
     assert next(iter(changes)) == ("boosters", "rmse")
     assert changes["boosters", "rmse"].verdict == "inconclusive"  # the same in five splits: six are needed
     assert changes["boosters", "train_time_s"].verdict == "worse"
-    assert changes["lightgbm", "mae"].how == "paired over 5 shared splits"
+    assert changes["lightgbm", "mae"].how == "on the same 5 splits"
     assert changes["boosters", "rmse"].alpha == 0.05 / 2  # two competitors
     assert changes["boosters", "mae"].alpha == 0.1 * 0.05 / 4  # all else shares a tenth
     text = found.to_markdown()
     assert "| 4.6.0 → 4.7.0 |" in text
-    assert "paired over 5 shared splits" in text
+    assert "on the same 5 splits" in text
     assert "\n\nWorse: boosters Train time (s).\n\n" in text
     assert difference(first, first).document().tables()[0].answer == "All 6 numbers are identical."
     page = found.to_html()
     assert "<title>run00039 against run00000</title>" in page
     assert '<span class="verdict worse">worse</span>' in page
     assert [change.metric for change in difference(first, last, ["mae"]).changes] == ["mae", "mae"]
+
+
+def test_an_identical_rerun_is_called_identical_whatever_its_times(tmp_path):
+    timed = {"timed": True, "timing_mode": True, "peak_memory_mb": 100.0}
+    for day, seconds in ((1, 1.0), (2, 1.001)):
+        written_run(tmp_path, day, train_time_s=seconds, **timed)
+    run = written_run(tmp_path, 3, version="1.1", train_time_s=1.0, **timed)
+    again = compare_runs(f"{run.run_id}/1", run.run_id, home=tmp_path)
+    assert again.document().tables()[0].answer == "All 3 numbers are identical."
+    assert "Both are the same run." in again.notes
+    first = next(path.name for path in (tmp_path / "runs").iterdir() if path != run.path)
+    rerun = compare_runs(f"{first}/1", first, home=tmp_path)
+    assert (rerun.before.run, rerun.after.run) == (f"{first}/1", f"{first}/2")
+    (table,) = rerun.document().tables()
+    assert (
+        table.answer
+        == "The score is identical. No other number is clearly better or worse, of 3 that could be compared."
+    )
+    times = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0]
+    before = [a_series(times), a_series(times, "train_time_s")]
+    after = [
+        a_series(times, entry=an_entry(1)),
+        a_series([3.1, 2.9, 3.0, 3.2, 2.8, 3.0], "train_time_s", entry=an_entry(1)),
+    ]
+    slower = difference(before, after).document().tables()[0]
+    assert slower.answer == "Worse: boosters Train time (s). The score is identical."
+    alone = difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1))]).document().tables()[0]
+    assert alone.answer == "The number is identical."
 
 
 def test_numbers_that_cannot_be_compared_are_never_told_as_unchanged():

@@ -42,7 +42,7 @@ def test_the_page_opens_offline_and_names_stay_text(visit, name):
 
 def test_steps_come_first_with_both_levels_and_the_commit(visit):
     seen = visit()
-    assert seen.facts() == {"Runs": "40", "Lines": "12", "Steps": "4", "For the worse": "4", "Machines": "2"}
+    assert seen.facts() == {"Runs": "40", "Series": "12", "Changes": "4", "For the worse": "4", "Machines": "2"}
     assert seen.page.locator("main section").first.get_attribute("id") == "steps"
     commit = an_entry(20).git_sha[:8]
     assert seen.column("#steps", 1) == [commit, commit, *[an_entry(6).git_sha[:8]] * 2]
@@ -103,16 +103,16 @@ def test_a_new_version_is_marked_and_machines_have_cards_of_their_own(visit):
 
 def test_lines_and_steps_can_be_filtered_and_numbers_unfolded_by_keyboard(visit):
     seen = visit()
-    seen.page.get_by_label("Filter lines").fill("lightgbm apple")
+    seen.page.get_by_label("Filter series").fill("lightgbm apple")
     assert seen.page.locator("#lines .card:visible").count() == 1
-    seen.page.get_by_label("Filter steps").fill("rmse")
+    seen.page.get_by_label("Filter changes").fill("rmse")
     assert seen.page.locator("#steps tbody tr:visible").count() == 2
     fold = seen.page.locator("#lines .card:visible summary", has_text="12 runs")
     fold.focus()
     seen.page.keyboard.press("Enter")
     table = seen.page.get_by_role("region", name="Runs of lightgbm on california/gbdt, Apple M2, 8 cores")
     assert table.locator("tbody tr").count() == 12
-    assert table.locator("tbody tr").first.locator("td").first.inner_text() == an_entry(11).git_sha[:8]
+    assert table.locator("tbody tr").first.locator("th").first.inner_text() == an_entry(11).git_sha[:8]
     assert seen.page.evaluate("() => document.activeElement.tagName") == "SUMMARY"
 
 
@@ -129,15 +129,15 @@ def test_without_a_step_the_page_says_so(visit):
     seen = visit("quiet")
     assert (
         seen.page.locator("#summary .headline").inner_text()
-        == "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 3."
+        == "No change can be detected yet: that takes 10 comparable runs, and there are 3 at most."
     )
     assert seen.page.locator("#steps").count() == 0
-    assert "too few runs for a step" in seen.page.locator("#lines figcaption").first.inner_text()
+    assert "too few runs to detect a change" in seen.page.locator("#lines figcaption").first.inner_text()
     seen = visit("story")
-    assert "no step found" in seen.page.locator("#lines figcaption", has_text="MAE").first.text_content()
+    assert "no change detected" in seen.page.locator("#lines figcaption", has_text="MAE").first.text_content()
     rule = seen.page.locator("#notes li").first.inner_text().replace("\u00a0", " ")
-    assert "False-alarm rate: at most 1 %" in rule
-    assert "a machine that is slower for a few runs, looks like a step" in rule
+    assert "one is reported in at most 1 % of cases" in rule
+    assert "a machine that is slower for a few runs, looks like a change too" in rule
 
 
 @pytest.mark.parametrize(

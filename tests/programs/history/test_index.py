@@ -312,6 +312,7 @@ def test_a_run_is_found_by_id_beginning_name_and_attempt(tmp_path):
     assert query.find_run("mine", tmp_path).attempt == 1
     assert query.find_run("last", tmp_path).attempt == 2
     assert query.find_run("last@aaaa", tmp_path).machine == MACHINE["digest"]
+    assert [entry.reference for entry in query.list_runs(home=tmp_path)] == [f"{folder.run_id}/2", f"{folder.run_id}/1"]
     with pytest.raises(ValueError, match=r"No run 'mime' in the history of .* Did you mean 'mine'\?"):
         query.find_run("mime", tmp_path)
 

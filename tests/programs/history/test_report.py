@@ -106,7 +106,7 @@ def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched(
         series.append(replace(one, observations=tuple(replace(each, fair=False) for each in one.observations)))
     (line,) = build_report(series).lines
     assert line.steps == ()
-    assert line.notes == ("Not searched for steps: the times were not taken in timing mode on a quiet machine.",)
+    assert line.notes == ("Not searched for changes: the times were not measured in timing mode on a quiet machine.",)
     (line,) = build_report([a_series([0.5, float("nan")])]).lines
     assert (line.points[0].value, line.points[0].searched) == (None, False)
     assert "No finite value to draw." in build_report([a_series([0.5, float("nan")])]).to_html()
@@ -128,8 +128,8 @@ def test_a_long_line_is_cut_and_says_so(monkeypatch):
 
 
 def test_the_level_and_the_number_of_lines_are_said(found):
-    assert "False-alarm rate: at most 1 %" in found.notes[0]
-    assert "of the 6 lines that were searched, 0.06 may show a step by chance" in found.notes[0]
+    assert "one is reported in at most 1 % of cases" in found.notes[0]
+    assert "of the 6 series that were searched, 0.06 may show a change by chance" in found.notes[0]
 
 
 def test_a_commit_that_had_changes_is_marked_and_a_run_without_one_is_named_by_its_date():
@@ -150,24 +150,24 @@ def test_markdown_has_the_steps_first_and_escapes_names():
     series = [a_series([0.5 + (i > 5)], entry=an_entry(i), config="a|b", target="<x>") for i in range(12)]
     text = build_report(series).to_markdown()
     assert text.startswith(
-        "# History\n\n## Answer\n\n1 step in 1 of 1 line, 1 for the worse.\n\nThe latest: &lt;x&gt; RMSE on a"
+        "# History\n\n## Answer\n\n1 change in 1 of 1 series, 1 for the worse.\n\nThe latest: &lt;x&gt; RMSE on a"
     )
     assert "\nWhat 12 runs measured. From 2026-01-05 to 2026-01-08.\n" in text
-    assert text.index("## Steps") < text.index("## a\\|b")
+    assert text.index("## Changes") < text.index("## a\\|b")
     assert "&lt;x&gt;" in text
     assert "0.5000 → 1.500 (+200 %)" in text
-    assert "No step was found in any line." in build_report(series[6:] + series[6:]).to_markdown()
+    assert "No change was detected in 1 series." in build_report(series[6:] + series[6:]).to_markdown()
 
 
 @pytest.mark.parametrize("render", [HistoryReport.to_markdown, HistoryReport.to_html])
 def test_too_few_runs_are_not_told_as_no_step(render):
     text = render(build_report(a_history(9)))
-    assert "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 9." in text
-    assert "no step found" not in text
-    assert "may show a step by chance" not in text
+    assert "No change can be detected yet: that takes 10 comparable runs, and there are 9 at most." in text
+    assert "no change detected" not in text
+    assert "may show a change by chance" not in text
     mixed = [a_series([0.5], entry=an_entry(i), target="old" if i < 10 else "new") for i in range(13)]
     text = render(build_report(mixed))
-    assert "No step was found in any line. 1 line with fewer than 10 comparable runs could not have any." in text
+    assert "No change was detected in 2 series. In 1 of them none can be yet: that takes 10 comparable runs." in text
 
 
 def test_a_value_beyond_all_bounds_does_not_keep_the_others_from_being_searched():

@@ -27,6 +27,14 @@ def test_all_are_listed_and_one_is_shown(tmp_path, runs):
     assert shown.next["verify"] == f"boosters-eval verify {runs[0].run_id}"
 
 
+def test_an_attempt_is_shown_by_its_number_but_not_removed_alone(tmp_path, runs):
+    written_run(tmp_path, 3, failed=SEEDS[:2])
+    run_id = runs[0].run_id
+    assert [show_run(f"{run_id}/{number}", home=tmp_path).run.done for number in (1, 2)] == [6, 4]
+    with pytest.raises(ConfigError, match=f"^Runs are removed with all their attempts: use '{run_id}'."):
+        remove_runs(f"{run_id}/1", home=tmp_path)
+
+
 def test_a_page_is_written_into_the_run_and_opened_if_wanted(tmp_path, runs, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)

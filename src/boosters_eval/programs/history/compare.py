@@ -123,7 +123,8 @@ def _compare_paired(
     first, second = (observe_repeats(metric, [pair[index] for pair in shared]) for index in (0, 1))
     criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
     found = compare_sides(second, first, metric=metric, criteria=criteria, as_ratio=metric in RESOURCES)
-    how = f"paired over {count_of(len(by_split(second)), 'shared split')}"
+    n_splits = len(by_split(second))
+    how = "on the same split" if n_splits == 1 else f"on the same {n_splits} splits"
     alone = len(before.observations) + len(after.observations) - 2 * len(shared)
     extra = f"{count_of(alone, 'result')} on other splits left out." if alone else ""
     return _tell(found, how, extra, metric, paired=True)
@@ -132,7 +133,7 @@ def _compare_paired(
 def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
     """Welch's test, widened for the rows that splits share, on splits that are not the same or not known to be."""
     known = all(one.split_digest for one in (*before.observations, *after.observations))
-    how = f"not paired: {'no split is shared' if known else 'the splits are not recorded'}"
+    how = f"on different splits: {'none is shared' if known else 'they are not recorded'}"
     values = [one.value for side in (after, before) for one in side.observations]
     least = 0.0 if after.metric in RESOURCES else -math.inf
     if not all(math.isfinite(value) and value > least for value in values):

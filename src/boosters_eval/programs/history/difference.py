@@ -73,6 +73,11 @@ class NumberChange(Model):
     how: str
     note: str
 
+    @property
+    def is_identical(self) -> bool:
+        """Whether it is the same to the last digit on the same splits, which even one split can show."""
+        return self.paired and self.before == self.after and self.verdict in ("equivalent", "inconclusive")
+
 
 class RunDifference(ReportedFindings, Model):
     """The later run against the earlier one."""
@@ -206,6 +211,8 @@ def _share_alpha(sides: Sequence[dict[_Key, MetricSeries]], keys: Iterable[_Key]
 
 
 def _make_notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
+    if after.key == before.key:
+        yield "Both are the same run."
     if after.started_at < before.started_at:
         yield "The second run is older than the first."
     for which, entry in (("first", before), ("second", after)):
@@ -213,8 +220,8 @@ def _make_notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
             parts = [f"{n} {word}" for n, word in ((entry.failed, "failed"), (entry.missing, "missing")) if n]
             yield f"Cells of the {which} run without a result: {', '.join(parts)}."
     yield (
-        f"Per benchmark, the verdicts on the primary metric hold together at {format_share(ALPHA)}; those on all other"
-        " numbers share a tenth of it."
+        f"Per benchmark, the chance of a false alarm is at most {format_share(ALPHA)} on the primary metric, and at most"
+        f" {format_share(_OTHERS * ALPHA)} on all other numbers together."
     )
 
 
@@ -287,7 +294,7 @@ _COLUMNS = tuple(
 def _tabulate(config: str, changes: Sequence[NumberChange]) -> ReportTable:
     notes: dict[str, list[str]] = {}
     for change in changes:
-        if change.note:
+        if change.note and not _says_how(change):
             notes.setdefault(change.note, []).append(f"{change.target} {change.label}")
     return ReportTable(
         name=config,
@@ -309,12 +316,16 @@ def _answer(changes: Sequence[NumberChange]) -> str:
         word: ", ".join(f"{one.target} {one.label}" for one in changes if one.verdict == word)
         for word in ("worse", "better")
     }
-    said = "; ".join(f"{word}: {names}" for word, names in named.items() if names)
-    if said:
-        return f"{said[0].upper()}{said[1:]}."
-    if all(one.before == one.after for one in compared):
-        return f"All {len(compared)} numbers are identical." if len(compared) > 1 else "The number is identical."
-    return f"No number is clearly better or worse, of {len(compared)} that could be compared."
+    said = [f"{word.capitalize()}: {names}." for word, names in named.items() if names]
+    scores = [one for one in compared if one.metric not in RESOURCES]
+    whole = all(one.is_identical for one in compared)
+    what, same = ("number", compared) if whole else ("score", scores)
+    if same and all(one.is_identical for one in same):
+        said.append(f"All {len(same)} {what}s are identical." if len(same) > 1 else f"The {what} is identical.")
+    if not whole and not any(named.values()):
+        other = "other " if said else ""
+        said.append(f"No {other}number is clearly better or worse, of {len(compared)} that could be compared.")
+    return " ".join(said)
 
 
 def _cells(change: NumberChange) -> Iterable[TableCell]:
@@ -332,8 +343,13 @@ def _cells(change: NumberChange) -> Iterable[TableCell]:
     elif change.low is not None and change.high is not None:
         bounds = f"{number(change.low)} to {number(change.high)}"
     yield _cell(bounds, change.low)
-    yield _cell(change.verdict)
-    yield _cell(change.how)
+    yield _cell("identical" if change.is_identical else change.verdict)
+    yield _cell(f"{change.note[:1].lower()}{change.note[1:]}".rstrip(".") if _says_how(change) else change.how)
+
+
+def _says_how(change: NumberChange) -> bool:
+    """Whether the note tells how two numbers are identical: in their predictions, or only in their scores."""
+    return change.is_identical and change.note.startswith("Identical")
 
 
 def _cell(shown: str, value: float | None = None) -> TableCell:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
-from boosters_eval.reports.document import PlainTable, show_cell
+from boosters_eval.engine.plain import format_local_time
 from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
@@ -49,11 +49,7 @@ class RunEntry:
     versions: Mapping[str, str] = field(default_factory=dict)  # of each competitor
     extends: str = ""  # the id of the run whose seeds it added to
     superseded: bool = False  # a later run added seeds to it: what it measured is in that one too
-
-    @property
-    def reference(self) -> str:
-        """The run as the commands take it."""
-        return f"{self.run_id}/{self.attempt}" if self.attempt > 1 else self.run_id
+    reference: str = ""  # as the commands take it, with /ATTEMPT or @MACHINE where its id alone is not enough
 
     @property
     def commit(self) -> str:
@@ -124,8 +120,19 @@ class Change:
     before_mean: float | None = None
 
 
+class _Listed(ReportedFindings):
+    """Lines of text; what is noted of them is told beside them, so that a pipe gets only the lines."""
+
+    def show(self, screen: Screen) -> None:
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+        whole = self.document()
+        tables = tuple(section for section in whole.sections if section.anchor != "notes")
+        print_document(replace(whole, title="", sections=tables), screen.console())
+
+
 @dataclass(frozen=True)
-class HistoryRun(ReportedFindings):
+class HistoryRun(_Listed):
     """A run, and what it measured against the run before on the same machine."""
 
     entry: RunEntry
@@ -133,13 +140,18 @@ class HistoryRun(ReportedFindings):
     data: str = ""  # its data sets, if no change names them
 
     @property
-    def remark(self) -> str:
-        """Which run is the one before."""
+    def remarks(self) -> tuple[str, ...]:
+        """Which run is the one before, and why a number is not compared with it."""
+        said = []
         before = next((change.before for change in self.changes if change.before), "")
-        if not before:
-            return ""
-        run_id, attempt, started, _ = before.rsplit("/", 3)
-        return f"the run before is {run_id}/{attempt}, of {started}."
+        if before:
+            run_id, attempt, started, _ = before.rsplit("/", 3)
+            when = format_local_time(started)
+            said.append(f"the numbers before are those of run {run_id}/{attempt}, which started {when}.")
+        if any(change.verdict == NOT_COMPARABLE for change in self.changes):
+            why = "the data differ, or times were not measured in timing mode on a quiet machine"
+            said.append(f"{NOT_COMPARABLE} means that {why}.")
+        return tuple(said)
 
     def document(self) -> Document:
         from boosters_eval.programs.history.document import lay_out_run  # noqa: PLC0415 (it reads this)
@@ -147,22 +159,16 @@ class HistoryRun(ReportedFindings):
         return lay_out_run(self)
 
     def show(self, screen: Screen) -> None:
-        """The facts, then the numbers."""
-        facts, *numbers = (block for block in self.document().blocks() if isinstance(block, PlainTable))
-        for name, value in facts.rows:
-            screen.say(f"{name:<10}{value}")
-        for table in numbers:
-            screen.say("")
-            screen.rows(table.headings, [[*map(show_cell, row)] for row in table.rows], keys=table.keys)
-        if self.remark:
-            screen.note(f"Note: {self.remark}")
+        super().show(screen)
+        for remark in self.remarks:
+            screen.note(f"Note: {remark}")
 
     def to_model(self) -> dict[str, Any]:
         return {**asdict(self.entry), "changes": [asdict(change) for change in self.changes]}
 
 
 @dataclass(frozen=True)
-class HistoryListing(ReportedFindings):
+class HistoryListing(_Listed):
     """Runs, the latest first."""
 
     runs: tuple[HistoryRun, ...]
@@ -170,29 +176,23 @@ class HistoryListing(ReportedFindings):
     nothing: str = ""  # why there is none
 
     @property
-    def remark(self) -> str:
+    def remarks(self) -> tuple[str, ...]:
         """What is not listed."""
-        if self.nothing or self.count <= len(self.runs):
-            return self.nothing
-        return f"these are the latest {len(self.runs)} of {self.count} runs; {named('limit')} shows more."
+        if self.count > len(self.runs):
+            return (f"these are the latest {len(self.runs)} of {self.count} runs; {named('limit')} shows more.",)
+        return (self.nothing,) if self.nothing else ()
 
     def document(self) -> Document:
         from boosters_eval.programs.history.document import lay_out_listing  # noqa: PLC0415 (it reads this)
 
         return lay_out_listing(self)
 
-    def show(self, screen: Screen) -> None:
-        """A row per run."""
-        for table in self.document().blocks():
-            if isinstance(table, PlainTable):
-                screen.rows(table.headings, [[*map(show_cell, row)] for row in table.rows])
-
     def to_model(self) -> list[dict[str, Any]]:
         return [run.to_model() for run in self.runs]
 
     def conclude(self, screen: Screen) -> None:
-        if self.remark:
-            screen.note(f"Note: {self.remark}")
+        for remark in self.remarks:
+            screen.note(f"Note: {remark}")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from boosters_eval.programs.history.compare import observe_repeats
 from boosters_eval.programs.history.difference import is_usual, label_metric
 from boosters_eval.programs.history.model import EVERYTHING
 from boosters_eval.reports.findings import ReportedFindings
+from boosters_eval.reports.numbers import percent_change, tell_apart
 from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
 from boosters_eval.stats.inference import HUGE
 from boosters_eval.stats.tables import mean_interval
@@ -81,6 +82,16 @@ class HistoryStep(_OfRun):
     p_value: float
     n_before: int
     n_after: int
+
+    @property
+    def levels(self) -> str:
+        return f"{' → '.join(tell_apart(self.before, self.after))} ({percent_change(self.percent)})"
+
+    @property
+    def sentence(self) -> str:
+        """The change for a tooltip and for screen readers."""
+        after = f", after {self.last_commit}" if self.last_commit and self.last_commit != self.commit else ""
+        return f"{self.verdict.capitalize()} since {self.name}{after}: {self.levels}"
 
 
 class HistoryFailure(_OfRun):
@@ -226,15 +237,17 @@ def _explain_steps(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...
     least = fewest_for_any_step(alpha=alpha)
     searched = sum(line.n_searched >= least for line in lines)
     rule = (
-        f"A step is a change of level that a permutation test of ranks finds; it takes {least} comparable runs or more."
-        f" False-alarm rate: at most {format_share(alpha)} per line and look, if its runs scatter independently. A slow"
-        " drift, or a machine that is slower for a few runs, looks like a step: of lines of 60 runs, 6 % show one"
-        " where neighboring runs correlate by 0.2, and 37 % where they correlate by 0.5."
+        f"A change means that a number settled at a new level, which at least {least} comparable runs must show. Where"
+        f" nothing changed, one is reported in at most {format_share(alpha)} of cases, if the runs scatter independently. A"
+        " slow drift, or a machine that is slower for a few runs, looks like a change too."
     )
     if searched > 1:
-        chance = f"of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance"
-        rule += f" Each line is tested on its own: {chance}."
-    mixed = "Runs on different machines are never in one line, nor are runs with other data or settings."
+        chance = f"of the {searched} series that were searched, {alpha * searched:.2g} may show a change by chance"
+        rule += f" Each series is tested on its own: {chance}."
+    mixed = (
+        "A series is one metric of one competitor on one benchmark and machine, with the same data and settings, run"
+        " after run."
+    )
     return (rule, mixed)
 
 
@@ -285,14 +298,14 @@ def _note_line(
     if hidden:
         yield f"Only the latest {len(points)} runs are searched and shown; {hidden} earlier ones are left out."
     if series[-1].metric in RESOURCES and not any(point.searched for point in points):
-        yield "Not searched for steps: the times were not taken in timing mode on a quiet machine."
+        yield "Not searched for changes: the times were not measured in timing mode on a quiet machine."
         return
     short = sum(len(_select_used(run, splits)) < len(splits) for run in series)
     others = sum(not point.searched for point in points) - short
     most = "the split" if len(splits) == 1 else f"some of the {len(splits)} splits"
     for left, why in (
         (short, f"{'it lacks' if short == 1 else 'they lack'} {most} that most runs have"),
-        (others, "a value is not finite, or a time was not fairly taken"),
+        (others, "a value is not finite, or a time was not measured in timing mode on a quiet machine"),
     ):
         if left:
             yield f"{left} {'run is' if left == 1 else 'runs are'} shown but not searched: {why}."

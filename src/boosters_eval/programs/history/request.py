@@ -89,7 +89,7 @@ class ShowHistoryRequest(InHome, JsonOption, Request):
 class DiffRunsRequest(InHome, OutputOptions, Request):
     command: ClassVar = "history diff"
     help: ClassVar = """\
-Compare two runs number by number: paired over the splits that both have, and saying so where not.
+Compare two runs number by number, on the splits that both have; where they share none, the table says so.
 
 Other data or settings are not compared, nor are times of different machines. Exit 0 whatever the verdicts: to gate on
 them, use a baseline or 'compare --against'."""
@@ -107,7 +107,7 @@ class ReportHistoryRequest(HistoryFilters, OutputOptions, Request):
     help: ClassVar = """\
 Draw every benchmark, competitor and metric over all runs, and mark where a number changed its level.
 
-A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line."""
+Where nothing changed, a change is marked in at most 1 % of cases. Runs on different machines are never mixed."""
     program: ClassVar = "boosters_eval.programs.history.report:report_history"
 
 

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _ENTRY = [one.name for one in fields(RunEntry)]
-RUN = ", ".join(f"r.{name}" for name in ("id", *_ENTRY)).replace("r.source", "r.place")
+_SAME = "(SELECT count(*) FROM runs y WHERE y.run_id = r.run_id AND NOT y.shadowed{}) > 1"
+_COLUMNS = {
+    "source": "r.place",
+    "reference": "r.run_id"
+    f" || CASE WHEN r.attempt > 1 OR {_SAME.format('')} THEN '/' || r.attempt ELSE '' END"
+    f" || CASE WHEN {_SAME.format(' AND y.attempt = r.attempt')} THEN '@' || substr(r.machine, 1, 6) ELSE '' END",
+}
+RUN = ", ".join(_COLUMNS.get(name, f"r.{name}") for name in ("id", *_ENTRY))
 COUNTED = "r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded"  # what is a point of a line
 # The last columns are the run before it in its line (0: there is none, null: it does not count itself), and what was
 # kept of an earlier judgment, with the run that it was against.

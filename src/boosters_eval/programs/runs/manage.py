@@ -54,7 +54,7 @@ def show_run(request: ShowRunRequest) -> RunDetails:
     return RunDetails(
         summarize(folder),
         tuple(_attempt(folder, number) for number in numbers),
-        list_data_sets(folder, numbers[-1]) if numbers else "",
+        list_data_sets(folder, folder.attempt or numbers[-1]) if numbers else "",
         _machines(folder),
     )
 
@@ -158,7 +158,7 @@ class RunDetails(ReportedFindings):
 def _machines(folder: RunFolder) -> str:
     """The machines of the latest attempt, if its outcomes name any, and how many cells each has run."""
     try:
-        found = read_journal(folder.journal_path(folder.attempts()[-1]))
+        found = read_journal(folder.journal_path(folder.attempt or folder.attempts()[-1]))
     except (BoostersEvalError, OSError, IndexError):  # the state tells of it
         return ""
     cells = Counter(outcome.machine for outcome in found.outcomes.values())
@@ -243,6 +243,9 @@ def choose_predictions(request: PruneRunsRequest) -> Removal:
 def _select(request: ChosenRuns) -> list[RunSummary]:
     """The runs that are named, or all that are older, the latest first; one that is being executed must be named."""
     if request.references:
+        for one in request.references:
+            if "/" in one:
+                raise ConfigError(f"Runs are removed with all their attempts: use '{one.partition('/')[0]}'.")
         folders = {folder.run_id: folder for folder in (find_any_run(one, request.home) for one in request.references)}
         chosen = list(map(summarize, folders.values()))
     else:
