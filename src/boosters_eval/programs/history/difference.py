@@ -220,8 +220,8 @@ def _make_notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
             parts = [f"{n} {word}" for n, word in ((entry.failed, "failed"), (entry.missing, "missing")) if n]
             yield f"Cells of the {which} run without a result: {', '.join(parts)}."
     yield (
-        f"Per benchmark, the chance of a false alarm is at most {format_share(ALPHA)} on the primary metric, and at most"
-        f" {format_share(_OTHERS * ALPHA)} on all other numbers together."
+        f"Per benchmark, the chance of a false alarm is at most {format_share(ALPHA)} on the primary metric, and"
+        f" at most {format_share(_OTHERS * ALPHA)} on all other numbers together."
     )
 
 

@@ -50,6 +50,8 @@ def list_runs(request: ListRunsRequest) -> RunListing:
 
 def show_run(request: ShowRunRequest) -> RunDetails:
     folder = find_any_run(request.reference, request.home)
+    if "/" not in request.reference:  # a name is that of an attempt, but all of the run is meant
+        folder = RunFolder(folder.path)
     numbers = folder.attempts()
     return RunDetails(
         summarize(folder),
