@@ -238,8 +238,8 @@ def _explain_steps(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...
     searched = sum(line.n_searched >= least for line in lines)
     rule = (
         f"A change means that a number settled at a new level, which at least {least} comparable runs must show. Where"
-        f" nothing changed, one is reported in at most {format_share(alpha)} of cases, if the runs scatter independently."
-        " A slow drift, or a machine that is slower for a few runs, looks like a change too."
+        f" nothing changed, one is reported in at most {format_share(alpha)} of cases, if the runs scatter"
+        " independently. A slow drift, or a machine that is slower for a few runs, looks like a change too."
     )
     if searched > 1:
         chance = f"of the {searched} series that were searched, {alpha * searched:.2g} may show a change by chance"
