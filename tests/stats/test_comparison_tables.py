@@ -263,6 +263,9 @@ def test_sides_are_compared_by_their_difference_unless_a_ratio_is_asked_for(make
     assert compare_sides(a, b, metric="rmse", criteria=criteria) == table(a=a, b=b).get("a", "b")
     by_ratio = compare_sides(a, b, metric="train_time_s", criteria=replace(criteria, test="paired"), as_ratio=True)
     assert by_ratio.ratio is not None
+    twice = Side([*b.items(), *b.items()])
+    told = compare_sides(a, twice, metric="rmse", criteria=criteria).note
+    assert told == "b has more than one result for the same seed and fold."
 
 
 def test_the_rule_of_a_table_decides_what_welchs_test_says(table):

@@ -275,7 +275,7 @@ def test_identical_predictions_decide_without_a_test():
         same = earlier if digest == "a" else later
         candidate = side([one.value for one in same.values()], digest)
         found = place(earlier, candidate, later, SCORES, rising=True, level=1e-6, margin=0.01)
-        assert (found.likeness, found.identical) == (likeness, True)
+        assert (found.likeness, found.identical, found.settled) == (likeness, True, True)
 
 
 def test_a_candidate_within_the_tolerance_of_both_sides_is_settled_as_undecided():
