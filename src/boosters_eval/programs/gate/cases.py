@@ -294,26 +294,25 @@ def _json_rows(path: Path, text: str) -> list[Any]:
 
 
 def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     try:
-        columns = [name.strip() for name in reader.fieldnames or ()]
-        if not {"case_id", "score"} <= set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
-            raise FileFormatError(
-                f"{path} must have the columns case_id, score and optionally class and dataset. "
-                f"Got {', '.join(columns) or 'none'}."
-            )
-        reader.fieldnames = columns
-        rows: list[dict[Any, Any]] = list(reader)
+        lines = [line for line in csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True) if line]
     except csv.Error as error:
         raise FileFormatError(f"{path} is not CSV: {error}.") from None
-    for number, row in enumerate(rows, 1):
-        extra = len(row.pop(None, ()))  # the reader's name for what has no column
-        values = extra + sum(value is not None for value in row.values())
-        if values != len(columns):
-            some = count_of(values, "value")
+    columns = [name.strip() for name in lines[0]] if lines else []
+    if not {"case_id", "score"} <= set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
+        raise FileFormatError(
+            f"{path} must have the columns case_id, score and optionally class and dataset. "
+            f"Got {', '.join(columns) or 'none'}."
+        )
+    rows = []
+    for number, values in enumerate(lines[1:], 1):
+        if len(values) != len(columns):
+            some = count_of(len(values), "value")
             raise FileFormatError(f"{path}, case {number}, has {some} for {len(columns)} columns.")
+        row: dict[str, Any] = dict(zip(columns, values, strict=True))
         if not row.get("class"):
             row.pop("class", None)  # an empty class means no class
         with contextlib.suppress(ValueError):  # what is no number stays text, for the model to refuse
             row["score"] = float(row["score"])
+        rows.append(row)
     return rows

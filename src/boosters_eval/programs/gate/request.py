@@ -32,8 +32,9 @@ class GateRequest(InHome, Request):
     command: ClassVar = "gate"
     help: ClassVar = (
         "Decide whether a version may be released.\n\n"
-        "It is promoted only if the 95 % lower bound of the quality that it retains reaches the threshold, on enough"
-        " cases. Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad input."
+        "It is promoted only if it keeps the share of the baseline's quality that the threshold asks for, 95 % sure"
+        " and on enough data sets. Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad"
+        " input."
     )
     program: ClassVar = "boosters_eval.programs.gate.decision:decide_and_write"
 
@@ -65,7 +66,7 @@ class GateRequest(InHome, Request):
     no_held_out: bool = parameter(False, help="Require no held-out data sets.")
     allow_changed_parameters: bool = parameter(False, help="Accept parameters that differ from the baseline's.")
     allow_low_coverage: bool = parameter(
-        False, help="Accept a threshold that so few data sets cover at less than 90 %."
+        False, help="Accept a threshold that is too high for so few data sets to vouch for."
     )
     allow_flaky: int = parameter(0, kind=count(0), help="How many cells may have failed before they finished.")
     output: Path | None = output_option("File for the decision. Default: in gate/ under the home of the runs.")
