@@ -110,6 +110,7 @@ def compare(
     data: DataSettings | Mapping[str, Any] | None = None,
     target: str | None = None,
     split: str | None = None,
+    splits: Literal["balanced", "random"] = "balanced",
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -118,7 +119,7 @@ def compare(
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
     `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number) or
-    group:COLUMN (no group on both sides).
+    group:COLUMN (no group on both sides). With balanced `splits`, no row is tested twice before all were tested.
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. The
     libraries stay loaded for the next call, for some minutes. An executor given by name is created for this run and
     closed after it; one that you created yourself stays open. `track` names trackers that the run is sent to, such as
@@ -137,6 +138,7 @@ def run_suite(
     *,
     metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
+    splits: Literal["balanced", "random"] | None = None,
     profile: ProfileName | None = None,
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
@@ -162,6 +164,7 @@ def importances(
     data: DataSettings | Mapping[str, Any] | None = None,
     target: str | None = None,
     split: str | None = None,
+    splits: Literal["balanced", "random"] = "balanced",
     profile: ProfileName = "parity",
     **settings: Unpack[MeasuringOptions],
 ) -> Explanations:

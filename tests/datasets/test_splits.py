@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import factories
 import tiny
 from boosters_eval.core.errors import ConfigError, DatasetError
+from boosters_eval.core.request import Part
 from boosters_eval.datasets import Table, hold_out_rows, materialize, official_split, open_stored, split_rows
 from boosters_eval.datasets.config import DataSettings, SplitSpec, parse_split
 from boosters_eval.datasets.files import config_from_frame
-from boosters_eval.datasets.splits import subsample_rows
+from boosters_eval.datasets.splits import count_parts, place_repeats, subsample_rows
 from boosters_eval.metrics.task import Task
 
 FEW = settings(max_examples=60)
@@ -111,6 +112,74 @@ def test_folds_of_numbers_are_a_partition_and_a_repeat_is_another_one():
     for splits in repeats:
         assert sorted(np.concatenate([split.valid for split in splits])) == list(range(52))
     assert {split.digest for split in repeats[0]}.isdisjoint(split.digest for split in repeats[1])
+
+
+balanced_fractions = st.floats(0.02, 0.5)
+
+
+def balanced(table, task, fraction, seeds, **fields):
+    spec = SplitSpec(validation_fraction=fraction, balanced=True, **fields)
+    parts = place_repeats(seeds, fraction)
+    return [split_rows(table, task, spec, seed, None, part=part) for seed, part in zip(seeds, parts, strict=True)]
+
+
+def assert_disjoint(splits):
+    tested = np.concatenate([split.valid for split in splits])
+    assert len(set(tested)) == len(tested)
+    sizes = [len(split.valid) for split in splits]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@FEW
+@given(st.integers(50, 300), balanced_fractions, seeds)
+def test_balanced_splits_of_a_block_are_disjoint_and_as_large_as_asked(count, fraction, seed):
+    splits = balanced(numbers(count), Task.REGRESSION, fraction, list(range(seed, seed + count_parts(fraction))))
+    assert_disjoint(splits)
+    for split in splits:
+        assert sorted(both(split)) == list(range(count))
+        assert abs(len(split.valid) - count * fraction) <= 1 + count / 1000  # a fraction is at most that fine
+
+
+@FEW
+@given(st.lists(st.integers(2, 60), min_size=2, max_size=6), balanced_fractions, seeds)
+def test_balanced_splits_share_out_every_class_and_always_leave_rows_to_learn_from(counts, fraction, seed):
+    table = classes([*counts, 50])
+    splits = balanced(table, Task.MULTICLASS, fraction, list(range(seed, seed + count_parts(fraction))))
+    assert_disjoint(splits)
+    for label in range(len(counts) + 1):
+        here = [int((table.y[split.valid] == label).sum()) for split in splits]
+        assert max(here) - min(here) <= 1
+        assert all((table.y[split.train] == label).any() for split in splits)
+
+
+@FEW
+@given(st.lists(st.integers(1, 7), min_size=6, max_size=20), seeds)
+def test_balanced_splits_keep_queries_and_groups_whole(sizes, seed):
+    table = queries(sizes)
+    table = dataclasses.replace(table, split_by=table.groups)
+    for task, fields in ((Task.RANKING, {}), (Task.REGRESSION, {"kind": "group", "column": "g"})):
+        splits = balanced(table, task, 0.2, list(range(seed, seed + 5)), **fields)
+        assert sorted(np.concatenate([split.valid for split in splits])) == list(range(len(table.y)))
+        for split in splits:
+            assert not set(table.groups[split.train]) & set(table.groups[split.valid])
+
+
+def test_a_fifth_puts_five_repeats_into_one_deal_whatever_follows():
+    assert place_repeats([42, 7, 8, 9, 10, 11, 12], 0.2) == [*(Part(42, i) for i in range(5)), Part(11, 0), Part(11, 1)]
+    assert place_repeats([42, 7], 0.2) == place_repeats([42, 7, 8], 0.2)[:2]
+    assert [count_parts(fraction) for fraction in (0.2, 0.25, 0.3, 1 / 3, 0.1, 0.5, 0.6)] == [5, 4, 3, 3, 10, 2, 1]
+
+
+def test_balanced_splits_of_a_fifth_are_the_folds_of_their_first_seed():
+    seeds = [42, 1379, 3, 4, 5]
+    folds = [split_rows(numbers(52), Task.REGRESSION, SplitSpec(folds=5), 42, fold) for fold in range(5)]
+    assert [split.digest for split in balanced(numbers(52), Task.REGRESSION, 0.2, seeds)] == [f.digest for f in folds]
+
+
+def test_with_fewer_rows_than_test_sets_balanced_repeats_take_turns():
+    splits = balanced(numbers(3), Task.REGRESSION, 0.2, [1, 2, 3, 4, 5])
+    assert [len(split.valid) for split in splits] == [1] * 5
+    assert splits[0].digest == splits[3].digest != splits[1].digest
 
 
 def test_a_class_with_one_row_is_always_learned_from():

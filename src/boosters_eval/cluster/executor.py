@@ -108,6 +108,7 @@ class CellRequests:
             lane=self._lanes[cell.lane],
             spec=cell.spec.model_dump(mode="json"),
             repeat=tuple(cell.repeat),
+            part=cell.part,
             inputs=inputs,
             timeout_s=work.limits.timeout_s,
             memory_mb=work.limits.memory_mb,

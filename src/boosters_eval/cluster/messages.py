@@ -19,6 +19,7 @@ from pydantic import Field
 
 from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.model import Model
+from boosters_eval.core.request import Part
 from boosters_eval.datasets.fetch import cache_root
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.lanes import Identity
@@ -72,6 +73,7 @@ class Order(Model):
     lane: int  # its position in the question
     spec: dict[str, Any]
     repeat: tuple[int, int | None]
+    part: Part | None
     inputs: dict[str, Input]
     timeout_s: float | None
     memory_mb: float | None

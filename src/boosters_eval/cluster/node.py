@@ -267,7 +267,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
                 raise RuntimeError("the node has no pool")
             lane, _ = question.lanes[order.lane]
             spec = WORKLOADS[lane.workload].spec_type.model_validate(order.spec)
-            cell = Cell(spec, lane.target, Repeat(*order.repeat))
+            cell = Cell(spec, lane.target, Repeat(*order.repeat), order.part)
             waiting: Future[Outcome | Failure] = Future()
             self._running.setdefault(cell.key, []).append(waiting)
             feed.put(Work(cell, inputs, Limits(order.timeout_s, order.memory_mb)))

@@ -57,6 +57,13 @@ class Repeat(NamedTuple):
         return cls(int(match[1]), None if match[2] is None else int(match[2]))
 
 
+class Part(NamedTuple):
+    """One of the disjoint test sets into which a seed deals the rows; consecutive repeats take one after another."""
+
+    seed: int
+    number: int
+
+
 REQUIRED: Any = object()
 
 

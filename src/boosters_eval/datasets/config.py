@@ -94,12 +94,12 @@ class DataAudit(Model):
         return tuple(finding for finding in self.findings if finding.severe)
 
     def for_folds(self, folds: int | None) -> DataAudit:
-        """The audit for a split into folds: what classes lack then, unless it is said already."""
+        """The audit for so many disjoint test sets: what classes lack then, unless it is said already."""
         short = sorted((count, name) for name, count in self.classes.items() if count < (folds or 0))
         if not short or any(finding.kind == "rare-class" for finding in self.findings):
             return self
         count, name = short[0]
-        text = f"class '{name}' has {count} rows: some of the {folds} folds have none of them to test on"
+        text = f"class '{name}' has {count} rows: some of the {folds} test sets have none of them"
         found = AuditFinding(kind="rare-class", text=text, option=f"--cv {max(2, count)}")
         findings = sorted((*self.findings, found), key=lambda finding: KINDS.index(finding.kind))
         return self.replace(findings=tuple(findings))
@@ -228,6 +228,7 @@ class SplitSpec(Model):
     folds: Annotated[int, Ge(2)] | None = None  # None: one random split per seed; of time, the number of windows
     kind: SplitKind = "random"
     column: str = ""  # of the times or the groups
+    balanced: bool = False  # the test sets of consecutive repeats are disjoint until the rows are used up
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.core.request import Part
 from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of
 from boosters_eval.datasets.config import SplitSpec, parse_split
@@ -19,7 +21,7 @@ from boosters_eval.datasets.texts import parse_dates
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,22 +50,41 @@ def split_rows(
     seed: int,
     fold: int | None,
     splitter: Callable[..., Any] | None = None,
+    part: Part | None = None,
 ) -> Split:
     """One split: classes keep their shares, queries stay whole, and a data set's own splitter takes precedence.
 
-    By time, the fold is the window, and the seed changes nothing. By group, no group is on both sides.
+    By time, the fold is the window, and the seed changes nothing. By group, no group is on both sides. A balanced
+    split is the part of the rows that its repeat is due; how the rows are dealt is up to the part's own seed.
     """
     if splitter is not None:
         return _checked(table, task, splitter(table, seed, fold))
     if spec.kind == "time":
         return _window(table, spec, fold)
+    if spec.folds is not None:
+        part = Part(seed, -1 if fold is None else fold)
     if spec.kind == "group":
-        return _by_group(table, spec, seed, fold)
-    if spec.folds is None:
+        return _by_group(table, spec, seed, part)
+    if part is None:
         in_valid, order = _random(table, task, spec.validation_fraction, seed)
     else:
-        in_valid, order = _fold(table, task, spec.folds, seed, fold)
+        in_valid, order = _take_part(table, task, spec, part)
     return _finish(order[~in_valid[order]], order[in_valid[order]])
+
+
+def place_repeats(seeds: Sequence[int], fraction: float) -> list[Part]:
+    """The part that each repeat tests on: with a fifth of the rows, five share one deal, the next five another."""
+    count = count_parts(fraction)
+    return [Part(seeds[place - place % count], place % count) for place in range(len(seeds))]
+
+
+def count_parts(fraction: float) -> int:
+    """How many disjoint test sets of this size there are."""
+    return int(1 / _as_ratio(fraction))
+
+
+def _as_ratio(fraction: float) -> Fraction:
+    return Fraction(fraction).limit_denominator(1000)
 
 
 def hold_out_rows(table: Table, task: Task, kind: SplitKind, seed: int) -> Split:
@@ -174,20 +195,19 @@ def _window(table: Table, spec: SplitSpec, fold: int | None) -> Split:
     return _finish(order[: ends[fold]], order[ends[fold] : ends[fold + 1]])
 
 
-def _by_group(table: Table, spec: SplitSpec, seed: int, fold: int | None) -> Split:
+def _by_group(table: Table, spec: SplitSpec, seed: int, part: Part | None) -> Split:
     """Whole groups, drawn at random. Rows keep their order, so that equal groups on a side are one split."""
     groups = _split_by(table)
     _, codes = np.unique(groups, return_inverse=True)
     count = int(codes.max()) + 1
-    order = Stream(seed, _GROUPS).order(count)
+    if count < 2:
+        raise DatasetError("A split by groups needs rows of at least 2 groups. Got 1 instead.")
+    order = Stream(seed if part is None else part.seed, _GROUPS).order(count)
     chosen = np.zeros(count, dtype=bool)
-    if spec.folds is None:
-        if count < 2:
-            raise DatasetError("A split by groups needs rows of at least 2 groups. Got 1 instead.")
+    if part is None:
         chosen[order[: _share(count, spec.validation_fraction)]] = True
     else:
-        _check_fold(fold, spec.folds, count, "groups")
-        chosen[order[fold :: spec.folds]] = True
+        chosen[order[_deal(count, spec, part.number, "groups")]] = True
     return _finish(np.flatnonzero(~chosen[codes]), np.flatnonzero(chosen[codes]))
 
 
@@ -217,28 +237,38 @@ def _share(count: int, fraction: float) -> int:
     return min(max(ceil(round(count * fraction, 9)), 1), count - 1)
 
 
-def _fold(table: Table, task: Task, folds: int, seed: int, fold: int | None) -> tuple[Any, _Rows]:
+def _take_part(table: Table, task: Task, spec: SplitSpec, part: Part) -> tuple[Any, _Rows]:
     queries = _queries(table)[2] if task is Task.RANKING else None
     units = len(table.y) if queries is None else int(queries[-1]) + 1
-    _check_fold(fold, folds, units, "rows" if queries is None else "queries")
-    order = Stream(seed, _FOLDS).order(units)
-    number = np.empty(units, dtype=np.int64)
-    number[order] = np.arange(units) % folds
+    taken = _deal(units, spec, part.number, "rows" if queries is None else "queries")
+    order = Stream(part.seed, _FOLDS).order(units)
+    in_valid = np.empty(units, dtype=bool)
+    in_valid[order] = taken
     if queries is not None:
-        return (number == fold)[queries], _query_order(table, order)
+        return in_valid[queries], _query_order(table, order)
     if not task.is_classification:
-        return number == fold, order
+        return in_valid, order
     labels = _labels(table)
-    number[order[np.argsort(labels[order], kind="stable")]] = np.arange(units) % folds
+    in_valid[order[np.argsort(labels[order], kind="stable")]] = taken
     alone = np.bincount(labels)[labels] < 2  # never left without a row to learn the class from
-    return (number == fold) & ~alone, order
+    return in_valid & ~alone, order
 
 
-def _check_fold(fold: int | None, folds: int, units: int, what: str) -> None:
-    if fold is None or not 0 <= fold < folds:
-        raise DatasetError(f"The fold must be a number from 0 to {folds - 1}. Got {fold} instead.")
-    if folds > units:
-        raise DatasetError(f"{folds} folds need at least {folds} {what}. Got {units} instead.")
+def _deal(units: int, spec: SplitSpec, number: int, what: str) -> NDArray[np.bool_]:
+    """Which units, in the order of a deal, go to this part; the counts of any two parts differ by at most one."""
+    if units < 2:
+        raise DatasetError(f"A split needs at least 2 rows (or queries). Got {units} instead.")
+    share = Fraction(1, spec.folds) if spec.folds else _as_ratio(spec.validation_fraction)
+    parts = int(1 / share)
+    if not 0 <= number < parts:
+        got = None if number < 0 else number
+        raise DatasetError(f"The fold must be a number from 0 to {parts - 1}. Got {got} instead.")
+    if parts > units:
+        if spec.folds:
+            raise DatasetError(f"{parts} folds need at least {parts} {what}. Got {units} instead.")
+        share, number = Fraction(1, units), number % units  # too few for all repeats, so they take turns
+    taken: NDArray[np.bool_] = np.arange(units) * share.numerator % share.denominator // share.numerator == number
+    return taken
 
 
 def _finish(train: Any, valid: Any) -> Split:

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, StringConstraints
 from boosters_eval.core.model import FileModel, Model
 
 if TYPE_CHECKING:
-    from boosters_eval.core.request import Repeat
+    from boosters_eval.core.request import Part, Repeat
 
 
 class Spec(Model):
@@ -94,6 +94,7 @@ class Cell(NamedTuple):
     spec: Spec
     target: Target
     repeat: Repeat
+    part: Part | None = None  # where the repeats share the rows out among themselves
 
     @property
     def key(self) -> str:

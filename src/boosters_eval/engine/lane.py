@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.core.modules import load_address
-from boosters_eval.core.request import Repeat
+from boosters_eval.core.request import Part, Repeat
 from boosters_eval.core.text import make_encodable
 from boosters_eval.engine.cell import Cell, Failure, Lane, Target
 from boosters_eval.engine.limits import ThreadWatch, limit_memory, pin_to
@@ -64,7 +64,8 @@ def run_child(
     try:
         _isolate(request["cpus"], capture)
         spec = workload.spec_type.model_validate(request["spec"])
-        cell = Cell(spec, Target.model_validate(request["target"]), Repeat(*request["repeat"]))
+        part = None if request["part"] is None else Part(*request["part"])
+        cell = Cell(spec, Target.model_validate(request["target"]), Repeat(*request["repeat"]), part)
         _write(pipe, _answer(workload, load, cell, request, _Phases(pipe)))
         os._exit(0)
     except BaseException:  # noqa: BLE001 (sending the outcome failed too: report on stderr and exit)

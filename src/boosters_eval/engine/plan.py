@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, SerializeAsAny, model_validator
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import FORMAT, Format, check_format, compute_digest, dump_canonical, refuse_wide
 from boosters_eval.core.model import Model
-from boosters_eval.core.request import Repeat
+from boosters_eval.core.request import Part, Repeat
 from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, make_key
 from boosters_eval.engine.workload import WORKLOADS
 
@@ -30,6 +30,7 @@ class CellRef(NamedTuple):
     target: str
     seed: int
     fold: int | None
+    part: Part | None = None
 
 
 class Exclusion(Model):
@@ -116,6 +117,7 @@ class Plan(Model):
             "schema_version": self.schema_version,
             "specs": sorted(dump_canonical(spec.identity()) for spec in self.specs),
             "cells": sorted(self.keys),
+            "parts": sorted((key, ref.part) for key, ref in zip(self.keys, self.refs, strict=True) if ref.part),
             "builds": {
                 workload: {target: build.model_dump() for target, build in targets.items()}
                 for workload, targets in self.builds.items()
@@ -135,7 +137,7 @@ class Plan(Model):
         places = sorted({(self.specs[ref.spec].workload, ref.target) for ref in self.refs})
         found = {place: self.target(*place) for place in places}
         return tuple(
-            Cell(spec := self.specs[ref.spec], found[spec.workload, ref.target], Repeat(ref.seed, ref.fold))
+            Cell(spec := self.specs[ref.spec], found[spec.workload, ref.target], Repeat(ref.seed, ref.fold), ref.part)
             for ref in self.refs
         )
 

@@ -278,6 +278,7 @@ class LocalPool(Executor):
             "spec": cell.spec.model_dump(mode="json"),
             "target": cell.target.model_dump(mode="json"),
             "repeat": cell.repeat,
+            "part": cell.part,
             "inputs": dict(work.inputs),
             "cpus": slots[0 if alone else self._free[0]],
             "timeout": work.limits.timeout_s,

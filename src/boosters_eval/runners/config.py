@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import Enum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Lt, MinLen
 
@@ -59,6 +59,7 @@ class BenchmarkConfig(Model):
     profile: Profile = Profile.PARITY
     metrics: tuple[str, ...] = ()  # in addition to those of the task
     split: SplitText | None = None  # time:COLUMN, group:COLUMN or random; None: as the data set says
+    splits: Literal["balanced", "random"] = "balanced"  # disjoint test sets, or each drawn anew
 
     @property
     def own_seeds(self) -> tuple[int, ...]:

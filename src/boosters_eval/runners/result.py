@@ -8,7 +8,7 @@ from annotated_types import Ge
 from pydantic import AliasChoices, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.request import Repeat
+from boosters_eval.core.request import Part, Repeat
 from boosters_eval.engine.cell import Common, Outcome, make_key
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
@@ -137,6 +137,7 @@ class BenchmarkResult(Record, Outcome):
     n_valid: int | None = None
     split_digest: str | None = None
     split: SplitFacts | None = None  # None: at random
+    part: Part | None = None  # of a balanced split: which of the disjoint test sets of its seed
     data_digest: str | None = None
     predictions_digest: str | None = None  # of the test rows' predictions
     kept: KeptRows | None = None  # where these can be read; None: they were not kept

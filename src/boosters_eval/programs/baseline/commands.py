@@ -83,6 +83,9 @@ def plan_run(
     benchmarks = make_benchmarks(suite, libraries, runners)
     if baseline is not None and recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
+    if baseline is not None and baseline.config.splits == "random":
+        configs = tuple(config.replace(splits="random") for config in benchmarks.configs)
+        benchmarks = replace(benchmarks, configs=configs)
     if baseline is not None:
         notes = _recorded_builds(baseline) if libraries is None else _unrecorded_builds(baseline, libraries)
         benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *notes))

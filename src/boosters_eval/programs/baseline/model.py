@@ -137,6 +137,7 @@ _Seeds = tuple[int, ...]
 class BaselineConfig(_Part):
     suite: str | None = None
     seeds: _Seeds = ()
+    splits: Literal["balanced", "random"] = "random"  # as they were before there was a choice
 
 
 class Baseline(Reported, _Part):

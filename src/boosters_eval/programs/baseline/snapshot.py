@@ -168,7 +168,11 @@ def make_baseline(
         recorded_at=now or datetime.now(UTC).replace(microsecond=0),
         git_sha=facts.git_sha,
         run_id=run.run_id,
-        config=BaselineConfig(suite=run.suite, seeds=tuple(dict.fromkeys(r.seed for r in run.results))),
+        config=BaselineConfig(
+            suite=run.suite,
+            seeds=tuple(dict.fromkeys(r.seed for r in run.results)),
+            splits="balanced" if any(r.part for r in run.results) else "random",
+        ),
         libraries=snapshot.libraries,
         mapping_digest=compute_digest(json.dumps(mapping, sort_keys=True), _DIGEST),
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},

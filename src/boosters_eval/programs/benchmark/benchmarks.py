@@ -59,6 +59,7 @@ def make_comparison(
     data: DataSettings | None = None,
     target: str | None = None,
     split: str | None = None,
+    splits: str = "balanced",
     profile: Profile | str = Profile.PARITY,
     home: Path | None = None,
 ) -> Benchmarks:
@@ -83,6 +84,7 @@ def make_comparison(
         "profile": parse_member("profile", profile, Profile),
         "metrics": tuple(metrics),
         "split": split,
+        "splits": splits,
     }
     notes: list[str] = []
     configs: list[BenchmarkConfig] = []
@@ -112,13 +114,14 @@ def select_benchmarks(
     *,
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
+    splits: str | None = None,
     profile: Profile | str | None = None,
     home: Path | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found, runners = resolve_suite(suite, builds=libraries is None, home=home)
     only = find_competitors(libraries, home)
-    return make_benchmarks(found, only, runners, metrics=metrics, cv=cv, profile=profile)
+    return make_benchmarks(found, only, runners, metrics=metrics, cv=cv, splits=splits, profile=profile)
 
 
 def make_benchmarks(
@@ -128,6 +131,7 @@ def make_benchmarks(
     *,
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
+    splits: str | None = None,
     profile: Profile | str | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite whose libraries, and those named instead of them, are competitors' names."""
@@ -137,6 +141,7 @@ def make_benchmarks(
     folds, repeats = parse_cv(cv)
     changes: dict[str, Any] = {} if profile is None else {"profile": parse_member("profile", profile, Profile)}
     changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
+    changes |= {} if splits is None else {"splits": splits}
     configs = [
         config.replace(
             libraries=tuple(name for name in names if name in usable), metrics=(*config.metrics, *metrics), **changes

@@ -65,6 +65,7 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
         request.libraries,
         metrics=metric_names(_several(request.metrics)),
         cv=request.cv,
+        splits=request.splits,
         profile=request.profile,
         home=request.home,
     )
@@ -73,7 +74,7 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
 
 def collect_arguments(request: Any) -> dict[str, Any]:
     """What `make_comparison` is given, by whichever program trains models."""
-    names = ("datasets", "libraries", "booster", "cv", "task", "target", "split", "profile", "home")
+    names = ("datasets", "libraries", "booster", "cv", "task", "target", "split", "splits", "profile", "home")
     found = {name: getattr(request, name) for name in names}
     return {**found, "training": read_training(request), "data": read_data_settings(request)}
 

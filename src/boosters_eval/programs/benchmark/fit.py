@@ -112,6 +112,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "library": cell.target.name,
         "seed": cell.repeat.seed,
         "fold": cell.repeat.fold,
+        "part": cell.part,
         "metrics": metrics,
         "primary_metric": spec.primary_metric,
         # A paper has its own references instead of trivial rules.
@@ -152,7 +153,7 @@ def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
         with np.load(inputs["split"], allow_pickle=False) as stored:
             split = Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
     else:
-        split = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold)
+        split = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold, part=cell.part)
     rows = split.train
     every = TrainData(
         x=np.ascontiguousarray(table.x[rows]),

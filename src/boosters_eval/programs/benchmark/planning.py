@@ -12,11 +12,12 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, DatasetError, UnsupportedError
 from boosters_eval.core.machine import count_cores, list_cpus
 from boosters_eval.core.modules import address_of
-from boosters_eval.core.request import Repeat
+from boosters_eval.core.request import Part, Repeat
 from boosters_eval.core.terms import given
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
 from boosters_eval.datasets.checks import find_coarse_step
 from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.datasets.splits import count_parts, place_repeats
 from boosters_eval.datasets.store import load_audit
 from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
@@ -131,7 +132,7 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     ]
     notes = dict.fromkeys([*benchmarks.notes, *limited, *_note_idle_parameters(plan)])
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
-    audits = {c.dataset.name: load_audit(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
+    audits = {c.dataset.name: load_audit(c.dataset, stored[c.dataset.name]).for_folds(_count_tests(c)) for c in configs}
     centered = {spec.dataset for spec in fit_specs(plan).values() if spec.centered}
     audits |= {name: audits[name].for_centered() for name in centered}
     return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(notes), audits=audits)
@@ -193,14 +194,28 @@ def _make_plan(
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         libraries = [name for name, why in reasons.items() if why is None]
         chosen, folds = config.own_seeds or derive_seeds(seeds), range(config.folds) if config.folds else [None]
-        if len(refs) + len(libraries) * len(chosen) * len(folds) > MAX_CELLS:
+        parts: list[Part | None] = [None] * len(chosen)
+        if spec.split.balanced:
+            parts[:] = place_repeats(chosen, config.validation_fraction)
+        repeats = [(Repeat(seed, fold), part) for seed, part in zip(chosen, parts, strict=True) for fold in folds]
+        if len(refs) + len(libraries) * len(repeats) > MAX_CELLS:
             raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
         if libraries:
-            _check_splits(spec, data, [Repeat(seed, fold) for seed in chosen for fold in folds])
-        refs += [CellRef(len(specs), name, seed, fold) for name in libraries for seed in chosen for fold in folds]
+            _check_splits(spec, data, repeats)
+        refs += [CellRef(len(specs), name, *repeat, part) for name in libraries for repeat, part in repeats]
         specs.append(spec)
     targets = [target_of(benchmarks.runner(name)) for name in dict.fromkeys(ref.target for ref in refs)]
     return Plan.of(benchmarks.name, specs, refs, excluded, targets), stored
+
+
+def _is_balanced(config: BenchmarkConfig) -> bool:
+    free = config.folds is None and config.dataset.splitter is None
+    return config.splits == "balanced" and free and count_parts(config.validation_fraction) > 1
+
+
+def _count_tests(config: BenchmarkConfig) -> int | None:
+    """How many disjoint test sets the rows are shared out among."""
+    return count_parts(config.validation_fraction) if _is_balanced(config) else config.folds
 
 
 def _find_user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
@@ -257,7 +272,12 @@ def _make_spec(
     rows = data.n_groups if config.task is Task.RANKING and data.n_groups else data.n_samples
     if config.folds is not None and config.folds > rows:
         raise ConfigError(f"{config.folds} folds are more than the {rows} rows or queries of {config.dataset.name}.")
-    split, by = SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds), config.split_by
+    by = config.split_by
+    split = SplitSpec(
+        validation_fraction=config.validation_fraction,
+        folds=config.folds,
+        balanced=_is_balanced(config),
+    )
     wanted = _further_metrics(config)
     own = [users[text] for text in wanted if text in users]
     names = [users[text].name if text in users else text for text in wanted]
@@ -292,15 +312,15 @@ def _needs_centering(spec: FitSpec, data: Stored) -> bool:
     return numeric and spec.profile is Profile.PARITY and find_coarse_step(open_stored(data.path).y) is not None
 
 
-def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[Repeat]) -> None:
+def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[tuple[Repeat, Part | None]]) -> None:
     """Refuse a plan, once, whose splits cannot be made or leave a class without a row to learn from."""
     if spec.split.kind == "random":
         return
     table = open_stored(data.path)
     by_time = spec.split.kind == "time"
-    for repeat in dict.fromkeys(Repeat(0, r.fold) if by_time else r for r in repeats):
+    for repeat, part in dict.fromkeys((Repeat(0, r.fold), None) if by_time else (r, part) for r, part in repeats):
         try:
-            rows = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold).train
+            rows = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold, part=part).train
             if spec.training.early_stopping_rounds is not None and spec.profile is Profile.PARITY:
                 split_by, groups = (
                     None if column is None else np.asarray(column[rows]) for column in (table.split_by, table.groups)

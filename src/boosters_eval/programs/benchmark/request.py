@@ -243,6 +243,15 @@ class TargetParameters(DataParameters):
     )
 
 
+def splits_parameter(usual: str | None = "balanced") -> Any:
+    return parameter(
+        usual,
+        kind=choice("balanced", "random"),
+        help="How seeds share the rows: balanced (no row is tested twice before all were tested) or random (each seed"
+        f" draws anew). Default: {usual or 'as the suite says'}.",
+    )
+
+
 class BenchmarkParameters(TrainingParameters, TargetParameters):
     """What is trained on what, and how rows are split."""
 
@@ -257,6 +266,7 @@ class BenchmarkParameters(TrainingParameters, TargetParameters):
     booster: Any = boosters_parameter()
     seeds: int | str | None = seeds_parameter(f"{_SEEDS} {DEFAULT_SEEDS}", auto=True)
     cv: str | int | None = _cv_parameter()
+    splits: Literal["balanced", "random"] = splits_parameter()
     split: str | None = parameter(
         None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
     )
@@ -323,6 +333,7 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
     libraries: Any = libraries_parameter(f"Run only these libraries{BUILDS} Default: all of the suite.")
     seeds: int | str | None = seeds_parameter(f"{_SEEDS} Default: those that the suite or its configs name.", auto=True)
     cv: str | int | None = _cv_parameter()
+    splits: Literal["balanced", "random"] | None = splits_parameter(None)
     metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
     profile: Any = profile_parameter(None, " Default: the suite's.")
 

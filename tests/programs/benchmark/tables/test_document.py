@@ -172,7 +172,7 @@ def test_how_to_reproduce_follows_from_the_results(sample):
     assert build_document(ResultCollection(some, suite="compare")).reproduce == (
         (
             "boosters-eval compare --dataset iris --booster linear_trees --library boosters lightgbm --seeds 5"
-            " --timing-mode --measure-memory --profile defaults"
+            " --splits random --timing-mode --measure-memory --profile defaults"
         ),
     )
     folded = [r.model_copy(update={"fold": r.seed % 2}) for r in some]

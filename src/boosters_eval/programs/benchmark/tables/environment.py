@@ -230,6 +230,7 @@ def _derived(results: ResultCollection) -> list[str]:
     words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
     splits = {f"{result.split.kind}:{result.split.column}" for result in ours if result.split is not None}
     words += ["--split", *splits] if len(splits) == 1 and words[0] == "compare" else []
+    words += [] if any(result.part for result in ours) or folds or splits else ["--splits", "random"]
     words += ["--timing-mode"] if timed else []
     words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
     words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
