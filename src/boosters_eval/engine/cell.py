@@ -37,6 +37,11 @@ class Spec(Model):
         """Whether the targets of a repeat are compared by times, so that all of them belong to one session of a run."""
         return False
 
+    @property
+    def work(self) -> float:
+        """How much there is to do, to scale within a plan: what is long starts first, so that no core waits for it."""
+        return 0.0
+
     def identity(self) -> dict[str, Any]:
         """What an outcome depends on, as plain data: the part of a run's id that this spec contributes."""
         return self.model_dump(mode="json")

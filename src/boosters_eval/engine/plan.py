@@ -160,13 +160,16 @@ class Plan(Model):
         return [self.target(spec.workload, name) for name in names]
 
     def in_running_order(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Repeat by repeat, with the targets reshuffled in each, so that drift affects all targets equally."""
+        """Repeat by repeat, with the targets reshuffled in each, so that drift affects all targets equally.
+
+        The longest specs of a repeat start first: at the end of a run, little is left to wait for.
+        """
         blocks: dict[Repeat, dict[str, list[Cell]]] = {}
         for cell in cells:
             blocks.setdefault(cell.repeat, {}).setdefault(cell.spec.name, []).append(cell)
         ordered: list[Cell] = []
         for (seed, fold), specs in blocks.items():
-            for name, group in specs.items():
+            for name, group in sorted(specs.items(), key=lambda item: -item[1][0].spec.work):
                 random.Random(f"{self.run_id}|{seed}|{fold or 0}|{name}").shuffle(group)  # noqa: S311 (an order)
                 ordered += group
         return ordered

@@ -157,6 +157,13 @@ def test_order_of_running_is_shuffled_by_library_but_fixed(faulty):
     assert {frozenset(libraries) for libraries in by_seed} == {frozenset(configs[0].libraries)}
 
 
+def test_longest_benchmarks_of_a_repeat_start_first(faulty):
+    short, long = tiny_config("none"), tiny_config("none", "tiny/long")
+    long = long.replace(training=long.training.replace(n_estimators=400))
+    plan = plan_of(short, long, seeds=2)
+    assert [c.spec.name for c in plan.in_running_order(plan.cells)] == ["tiny/long", short.name] * 2
+
+
 def test_model_seed_is_the_same_in_every_process_and_apart_for_each_library(faulty):
     plan = plan_of(tiny_config("none").replace(libraries=("faulty", "sklearn")))
     seeds = {cell.key: model_seed(cell) for cell in plan.cells}

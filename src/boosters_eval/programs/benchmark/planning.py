@@ -299,6 +299,7 @@ def _make_spec(
         weighted=data.weighted,
         max_categories=data.max_categories,
         n_columns=data.n_features,
+        n_rows=data.n_samples,
         split=split if by is None else split.replace(kind=by.kind, column=by.column),
         metrics=tuple(for_task(name, config.task).spec for name in names),
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),

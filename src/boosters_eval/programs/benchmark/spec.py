@@ -180,6 +180,7 @@ class FitSpec(Spec):
     has_missing: bool
     weighted: bool
     max_categories: int
+    n_rows: int = 0
     n_columns: int = 0
     centered: bool = False  # targets that float32 would blur are learned less their mean, by all libraries alike
     split: SplitSpec
@@ -196,6 +197,13 @@ class FitSpec(Spec):
     @property
     def is_paired(self) -> bool:
         return self.timing.timed
+
+    @property
+    def work(self) -> float:
+        outputs = max(self.n_classes or 1, len(self.quantiles), 1)
+        return float(
+            self.n_rows * self.n_columns * self.training.n_estimators * (outputs if self.task is not Task.BINARY else 1)
+        )
 
     @property
     def preload(self) -> tuple[str, ...]:
