@@ -155,7 +155,7 @@ class RecordRequest(ResultsOf, Allowance, Request):
         door="options",
         help="The file to record to. Default: tests/baselines/baseline.json.",
     )
-    seeds: int | None = seeds_parameter("Number of random splits. Default: the suite's.")
+    seeds: int | None = seeds_parameter("Number of splits. Default: the suite's.")
     continue_on_error: bool = parameter(
         False, panel=RUN, help="Record without the (config, library) pairs in which a cell failed."
     )
@@ -192,7 +192,7 @@ class CheckRequest(Checking, ResultsOf, Request):
         None, kind=_file_or("Baseline"), help="The baseline. Default: tests/baselines/baseline.json."
     )
     seeds: int | str | None = seeds_parameter(
-        "Number of random splits, or auto (with --statistical): as many of the recorded ones as it takes to decide."
+        "Number of splits, or auto (with --statistical): as many of the recorded ones as it takes to decide."
         " Default: all recorded.",
         auto=True,
     )

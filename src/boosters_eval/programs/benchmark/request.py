@@ -42,7 +42,7 @@ BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
 
 
 DEFAULT_SEEDS = "Default: 5, or the variable BOOSTERS_EVAL_SEEDS."
-_SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
+_SEEDS = "Number of splits, or auto to add seeds until every pair has a verdict."
 _CV = "folds or folds x repeats, such as 5 or 5x10"
 
 
@@ -81,7 +81,7 @@ def judging_test_parameter() -> Any:
 
 def _cv_parameter() -> Any:
     kind = anything(_CV, str, int, metavar="FOLDS[xREPEATS]")
-    return parameter(None, kind=kind, help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
+    return parameter(None, kind=kind, help="Folds, or folds x repeats, instead of seeds: 5 or 5x10.")
 
 
 def profile_parameter(default: str | None, further: str = "") -> Any:

@@ -28,7 +28,7 @@ class ImportancesRequest(Settings, Tolerant, OutputOptions, BenchmarkParameters,
     program: ClassVar = "boosters_eval.programs.importances.results:explain"
     formats: ClassVar = ("markdown", "json", "csv", "html", "latex", "table")
 
-    seeds: int | None = seeds_parameter(f"Number of random splits. {DEFAULT_SEEDS}")
+    seeds: int | None = seeds_parameter(f"Number of splits. {DEFAULT_SEEDS}")
     kinds: str | Sequence[str] = parameter(
         KINDS,
         kind=anything("names of importances", metavar="KIND"),
