@@ -167,7 +167,7 @@ def test_build_whose_import_dies_harms_no_other(twin):
 
 
 @pytest.mark.parametrize("victim", ["lane", "ancestor"])
-def test_killed_process_of_a_build_costs_one_cell(twin, victim):
+def test_process_of_a_build_that_is_killed_again_and_again_costs_one_cell(twin, victim):
     done = twin.run("first", "second", seeds=3, kill=victim)
     (failure,) = done.failures
     assert (failure.target, failure.seed, failure.error_type) == ("first", 1, "WorkerDied")

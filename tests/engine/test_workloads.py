@@ -203,24 +203,44 @@ def test_pool_does_not_run_a_workload_that_was_replaced(shell, tmp_path, monkeyp
     assert [first.results[0].value, second.results[0].value] == [2.0, -1.0]
 
 
-def test_dead_lane_and_dead_ancestor_cost_what_was_under_way(shell):
-    class Killer(Observer):
-        """Ends the process above the cell, as the system may when memory is short."""
+class Killer(Observer):
+    """Ends a process above the first cell, as the system may when memory is short: so often, or always."""
 
-        def __init__(self, pool, victim):
-            self.pool, self.victim = pool, victim
+    def __init__(self, pool, victim, times, code=signal.SIGKILL):
+        self.pool, self.victim, self.left, self.code = pool, victim, times, code
 
-        def phase(self, event):
-            if event.cell.repeat.seed == 1 and event.phase == "answer":
-                ancestor = next(iter(self.pool._lanes._ancestors.values())).process.pid
-                os.kill(ancestor if self.victim == "ancestor" else children(ancestor)[0], signal.SIGKILL)
+    def phase(self, event):
+        if event.cell.repeat.seed == 1 and event.phase == "answer" and self.left:
+            self.left -= 1
+            ancestor = next(iter(self.pool._lanes._ancestors.values())).process.pid
+            os.kill(ancestor if self.victim == "ancestor" else max(children(ancestor)), self.code)  # the newest lane
 
-    for victim in ("lane", "ancestor"):
-        with LocalPool(1) as pool:
-            plan = plan_of(shell, {"slow": "sleep 0.3; echo 1"}, seeds=(1, 2), targets=("sh",))
-            done = execute(plan, pool, observer=Killer(pool, victim))
-        assert [(f.error_type, f.seed) for f in done.failures] == [("WorkerDied", 1)]
-        assert [o.seed for o in done.results] == [2]
+
+def run_with_killer(shell, victim, times, **how):
+    with LocalPool(1) as pool:
+        plan = plan_of(shell, {"slow": "sleep 1; echo 1"}, seeds=(1, 2), targets=("sh",))
+        return execute(plan, pool, observer=Killer(pool, victim, times, **how))
+
+
+@pytest.mark.parametrize("victim", ["lane", "ancestor"])
+def test_cells_of_a_killed_lane_or_ancestor_run_again_and_are_not_flaky(shell, victim):
+    done = run_with_killer(shell, victim, 1)
+    assert not done.failures
+    assert [(o.seed, o.killed_before, o.failed_before) for o in done.results] == [(1, 1, 0), (2, 0, 0)]
+
+
+@pytest.mark.parametrize("victim", ["lane", "ancestor"])
+def test_what_is_killed_twice_is_a_failure_with_the_reason_and_the_next_cell_runs(shell, victim):
+    done = run_with_killer(shell, victim, 5)
+    (failure,) = done.failures
+    assert (failure.error_type, failure.seed, failure.killed_before) == ("WorkerDied", 1, 2)
+    assert "SIGKILL; it was tried twice" in failure.error_message
+    assert [o.seed for o in done.results] == [2]
+
+
+def test_lane_that_crashes_is_not_tried_again(shell):
+    done = run_with_killer(shell, "lane", 1, code=signal.SIGSEGV)
+    assert [(f.error_type, f.seed, f.killed_before) for f in done.failures] == [("WorkerDied", 1, 0)]
 
 
 def children(pid):

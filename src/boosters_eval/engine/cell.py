@@ -152,6 +152,7 @@ class Outcome(FileModel):
     common_type: ClassVar[type[Common] | None] = None
 
     failed_before: int = 0  # how many earlier tries of the same cell failed: more than 0 means that it is flaky
+    killed_before: int = 0  # how many tries were ended from outside, which says nothing of the target
     machine: str | None = None  # the digest of the machine that it ran on; None: that of the run's own facts
 
     @property
@@ -212,6 +213,7 @@ class Failure(CellRecord):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
+    killed_before: int = 0  # as of an outcome; more than one such end is a failure, but does not make a cell flaky
     machine: str | None = None
 
     def summary(self) -> str:

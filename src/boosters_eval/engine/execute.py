@@ -249,7 +249,8 @@ def _failed(limits: Limits, *earlier: Mapping[str, Outcome | Failure]) -> dict[s
     failed: dict[str, int] = {}
     for outcomes in earlier:
         for key, outcome in outcomes.items():
-            count = outcome.failed_before + (isinstance(outcome, Failure) and not _was_cut_short(outcome, limits))
+            own = isinstance(outcome, Failure) and not (outcome.killed_before or _was_cut_short(outcome, limits))
+            count = outcome.failed_before + own
             failed[key] = max(count, failed.get(key, 0))
     return failed
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import sys
-from collections import deque
+from collections import Counter, deque
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,11 @@ def make_import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
     )
 
 
+FROM_OUTSIDE = frozenset({-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP})  # how no library ends itself
+_GUESSES = {"SIGKILL": ": probably the system ran out of memory"}
+_MOST_TRIES = 2  # of what something outside has ended
+
+
 def explain_death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
     """The failure of a process that ended without an answer, with the cause as far as the system reports it."""
     code = event.exit or 0
@@ -85,8 +91,8 @@ def explain_death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
         kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
     elif limits.memory_mb is not None and looks_out_of_memory(event.stderr):
         kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {name_end(code)}")
-    elif name == "SIGKILL":
-        kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
+    elif code in FROM_OUTSIDE:
+        kind, message = "Killed", f"killed by {name}{_GUESSES.get(name or '', '')}"
     elif name is not None:
         under = f", under a memory limit of {limits.memory_mb:g} MB" if limits.memory_mb is not None else ""
         kind, message = "Crash", f"the process died of {name}{under}"
@@ -145,6 +151,8 @@ class LocalPool(Executor):
         self._lanes = Lanes(self._method, kept=kept, unset=unset)
         self._numbers = count(1)  # of cells
         self._free = list(range(jobs))
+        self._waiting: deque[Work] = deque()  # of the current run
+        self._killed: Counter[str | Lane] = Counter()  # how often its cells and lanes were ended from outside
         self._busy = False
         self._closed = False  # during the current run, by whoever does not run it
 
@@ -181,8 +189,10 @@ class LocalPool(Executor):
         if feed is not None:
             self._lanes.listen(feed)
         self._busy = True
+        self._waiting = waiting
+        self._killed.clear()
         try:
-            for outcome in self._run(waiting, ahead, feed, started):
+            for outcome in self._run(ahead, feed, started):
                 self._refuse_closed()  # what ended just then may have failed for no other reason
                 yield outcome
         finally:
@@ -193,17 +203,17 @@ class LocalPool(Executor):
                 self.close()
 
     def _run(
-        self, waiting: deque[Work], ahead: deque[Lane], feed: Feed | None, started: Callable[[Cell, str], None]
+        self, ahead: deque[Lane], feed: Feed | None, started: Callable[[Cell, str], None]
     ) -> Iterator[Outcome | Failure]:
-        while waiting or self._lanes.running() or (feed is not None and not feed.ended):
+        while self._waiting or self._lanes.running() or (feed is not None and not feed.ended):
             self._refuse_closed()
             while ahead and self._in_use() < self.jobs:  # start the lanes that will be needed
                 self._lane(ahead.popleft())
-            while (ended := self._dispatch(waiting, ahead, started)) is not None:
+            while (ended := self._dispatch(ahead, started)) is not None:
                 if not isinstance(ended, bool):
                     yield ended
             if feed is not None or self._in_use():
-                yield from self._wait(waiting, started)
+                yield from self._wait(started)
 
     def close(self) -> None:
         """Close the channels of all lanes, which stops the lanes and their cells.
@@ -244,15 +254,13 @@ class LocalPool(Executor):
         self._refuse_closed()  # whoever closed the pool just then does not know an ancestor that started meanwhile
         return process
 
-    def _dispatch(
-        self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
-    ) -> Failure | bool | None:
+    def _dispatch(self, ahead: deque[Lane], started: Callable[[Cell, str], None]) -> Failure | bool | None:
         """Start the first cell whose lane is ready (True), or wait (None), or return the failure of an import."""
         busy = self._in_use()
         running = [work.cell for process in self._lanes for work, _ in process.running.values()]
         if busy >= self.jobs or any(cell.spec.alone for cell in running):
             return None
-        for index, work in enumerate(waiting):
+        for index, work in enumerate(self._waiting):
             if work.cell.spec.alone and (busy or ahead):
                 return None
             if work.cell.lane not in self._lanes and self._in_use() >= self.jobs:
@@ -260,7 +268,7 @@ class LocalPool(Executor):
             process = self._lane(work.cell.lane)
             if process.importing:
                 continue
-            del waiting[index]
+            del self._waiting[index]
             if process.failed is not None:
                 return make_import_failure(work.cell, process.failed)
             self._send(process, work)
@@ -290,12 +298,12 @@ class LocalPool(Executor):
 
     # Hearing what becomes of them
 
-    def _wait(self, waiting: deque[Work], started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+    def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
         for source in self._lanes.heard():
             if isinstance(source, LaneProcess):
                 yield from self._hear_lane(source, started)
             elif isinstance(source, Feed):
-                waiting.extend(source.take())
+                self._waiting.extend(source.take())
             else:
                 yield from self._hear_ancestor(source, started)
 
@@ -310,7 +318,7 @@ class LocalPool(Executor):
             try:
                 event = LaneEvent.model_validate_json(line)
             except ValueError:  # something else has written to its channel: nothing that it says can be trusted
-                yield from self._lane_died(process, "a message that cannot be read")
+                yield from self._lane_died(process, "a message that cannot be read", None)
                 return
             if event.importing:
                 process.began = True
@@ -324,9 +332,13 @@ class LocalPool(Executor):
             elif event.exit is None:
                 started(process.running[event.number][0].cell, event.phase)
             else:
-                work, slot = process.running.pop(event.number)
-                self._release(slot)
-                yield self._ended(work, event)
+                yield from self._cell_ended(process, event.number, event)
+
+    def _cell_ended(self, process: LaneProcess, number: int, event: LaneEvent) -> Iterator[Outcome | Failure]:
+        work, slot = process.running.pop(number)
+        self._release(slot)
+        if event.answer is not None or event.ended or not self._try_again(work, event.exit):
+            yield self._told(self._ended(work, event))
 
     def _hear_ancestor(
         self, ancestor: AncestorProcess, started: Callable[[Cell, str], None]
@@ -338,32 +350,54 @@ class LocalPool(Executor):
             if process is not None:
                 while is_readable(process.channel):  # what it sent before it ended counts
                     yield from self._hear_lane(process, started)
-                yield from self._lane_died(process, name_end(event["exit"]))
+                yield from self._lane_died(process, name_end(event["exit"]), event["exit"])
         if data == b"":
             yield from self._ancestor_died(ancestor)
 
-    def _ancestor_died(self, ancestor: AncestorProcess) -> Iterator[Failure]:
+    def _ancestor_died(self, ancestor: AncestorProcess) -> Iterator[Outcome | Failure]:
         self._lanes.forget(ancestor)
-        end = name_end(ancestor.process.wait())
+        code = ancestor.process.wait()
+        end = name_end(code)
         kill_marked(ancestor.mark)  # programs that its cells had started
         with ancestor.stderr:
             end = f"{end}; {read_stderr(ancestor.stderr)}".rstrip("; ")
         for process in self._lanes.of(ancestor):
-            yield from self._lane_died(process, end)
+            yield from self._lane_died(process, end, code)
 
-    def _lane_died(self, process: LaneProcess, end: str) -> Iterator[Failure]:
-        """A lane ended unexpectedly: its running cells have failed, and the next cell gets a new lane."""
+    def _lane_died(self, process: LaneProcess, end: str, code: int | None) -> Iterator[Outcome | Failure]:
+        """A lane ended unexpectedly: the next cell gets a new lane. What something outside has ended is tried again."""
         tail = read_stderr(process.stderr)
-        if process.importing:
+        if process.importing and not self._is_first_kill(process.lane, code):
             message = f"the import ended with {end}"
             process.failed = {"failed": "WorkerDied", "message": message, "traceback": tail}
         for work, slot in process.running.values():
             self._release(slot)
             message = f"the worker ended with {end}"
-            yield Failure.of(work.cell, error_type="WorkerDied", error_message=message, stderr_tail=tail)
+            failure = Failure.of(work.cell, error_type="WorkerDied", error_message=message, stderr_tail=tail)
+            if not self._try_again(work, code):
+                yield self._told(failure)
         process.running.clear()
         if process.failed is None:
             self._lanes.remove(process)
+
+    def _is_first_kill(self, what: str | Lane, code: int | None) -> bool:
+        """Whether it was ended from outside, and not too often yet."""
+        self._killed[what] += code in FROM_OUTSIDE
+        return code in FROM_OUTSIDE and self._killed[what] < _MOST_TRIES
+
+    def _try_again(self, work: Work, code: int | None) -> bool:
+        again = self._is_first_kill(work.cell.key, code)
+        if again:
+            self._waiting.appendleft(work)
+        return again
+
+    def _told(self, outcome: Outcome | Failure) -> Outcome | Failure:
+        """The outcome, with how often its cell was ended from outside."""
+        count = self._killed[outcome.key]
+        if not count:
+            return outcome
+        said = {"error_message": f"{outcome.error_message}; it was tried twice"} if isinstance(outcome, Failure) else {}
+        return outcome.model_copy(update={"killed_before": count, **said})
 
     def _release(self, slot: int) -> None:
         self._free.append(slot)

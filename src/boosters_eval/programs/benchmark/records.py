@@ -57,6 +57,7 @@ class BenchmarkError(Record):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
+    killed_before: int = 0  # from outside, this time included
     machine: str | None = None
 
 

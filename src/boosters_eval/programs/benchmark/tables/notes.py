@@ -89,6 +89,9 @@ def note_report(collection: ResultCollection, *, times: bool, brief: bool = Fals
     if later := collection.metadata.unfinished_attempt:
         out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
     out += _flaky(collection.flaky)
+    if killed := sum(result.killed_before > 0 for result in collection.results):
+        were = "cell was" if killed == 1 else "cells were"
+        out.append(f"{group_digits(killed)} {were} killed from outside and ran again, which says nothing of a library.")
     out += [
         f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
         for name, build in list_builds(collection).items()

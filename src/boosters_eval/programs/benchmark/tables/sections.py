@@ -227,10 +227,9 @@ def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
         return row
     row |= {clean(name): _known(value) for name, value in outcome.metrics.items()}
     measured = {heading: getattr(outcome, field) for heading, field in _FIELDS.items()}
-    measured["Model seed"] = (
-        None if outcome.model_seed is None else str(outcome.model_seed)
-    )  # a name, whose digits are not grouped
+    measured["Model seed"] = None if outcome.model_seed is None else str(outcome.model_seed)  # a name: no grouped digits
     measured["Failed before"] = outcome.failed_before or None
+    measured["Killed from outside"] = outcome.killed_before or None
     row |= {heading: _known(value) for heading, value in measured.items() if value is not None}
     if outcome.warnings:
         row["Warnings"] = clean("; ".join(outcome.warnings))
