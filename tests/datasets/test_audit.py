@@ -398,7 +398,7 @@ def test_folds_need_as_many_rows_of_a_class():
     assert audit.for_folds(None).findings == audit.for_folds(15).findings == ()
     finding = only(audit.for_folds(20))
     assert (finding.kind, finding.option) == ("rare-class", "--cv 15")
-    assert finding.text == "class 'b' has 15 rows: some of the 20 folds have none of them to test on"
+    assert finding.text == "class 'b' has 15 rows: some of the 20 test sets have none of them"
 
 
 def test_the_target_itself_is_looked_at():

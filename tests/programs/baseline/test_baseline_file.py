@@ -45,7 +45,7 @@ def test_the_commit_and_the_machine_are_those_of_the_run(make):
 def test_the_file_has_the_fields_of_the_rfc_and_what_we_add(make, document):
     assert {"schema_version", "boosters_version", "recorded_at", "git_sha", "config", "results"} <= document.keys()
     assert document["schema_version"] == 10
-    assert document["config"] == {"suite": "quick", "seeds": [42, 1379, 2716]}
+    assert document["config"] == {"suite": "quick", "seeds": [42, 1379, 2716], "splits": "random"}
     known = {"version": "3.1.2", "digest": "build-3.1.2", "library": None, "packages": None}
     assert document["libraries"]["xgboost"] == known
     assert document["machine"]["cpu_model"] == "A"

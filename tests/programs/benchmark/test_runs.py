@@ -137,7 +137,7 @@ def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earl
     def earlier(cls, plan, **known):
         return collected(cls, plan, **known).model_copy(update=at)
 
-    options = {"training": FEW, "executor": shared_pool()}
+    options = {"training": FEW, "executor": shared_pool(), "splits": "random"}  # whose first look decides nothing
     with monkeypatch.context() as patched:
         patched.setattr(RunFacts, "collect", classmethod(earlier))
         compare("iris", ["sklearn", "lightgbm"], seeds=5, **options)
@@ -151,10 +151,9 @@ def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earl
 
 def test_later_look_keeps_the_machines_of_an_earlier_run_whose_outcomes_it_takes_over(home):
     with Stamping() as nodes:
-        compare("iris", ["sklearn", "lightgbm"], seeds=5, training=FEW, executor=nodes)
-    results = compare(
-        "iris", ["sklearn", "lightgbm"], seeds="auto", max_seeds=7, resume=True, training=FEW, executor=shared_pool()
-    )
+        compare("iris", ["sklearn", "lightgbm"], seeds=5, training=FEW, executor=nodes, splits="random")
+    options = {"training": FEW, "executor": shared_pool(), "splits": "random"}  # whose first look decides nothing
+    results = compare("iris", ["sklearn", "lightgbm"], seeds="auto", max_seeds=7, resume=True, **options)
     here = results.metadata.facts.machine["digest"]
     seeds = list(dict.fromkeys(result.seed for result in results.results))
     expected = {seed: by_seed(seed) if index < 5 else here for index, seed in enumerate(seeds)}

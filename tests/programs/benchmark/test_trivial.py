@@ -26,7 +26,7 @@ def test_a_cell_learns_its_rules_from_the_training_rows_and_weighs_the_others(fa
     table = Table(rng.normal(size=(60, 2)), rng.normal(size=60), weights=rng.random(60) + 0.1)
     config = tiny.tiny_config().replace(dataset=factories.dataset("weighted", Task.REGRESSION, table))
     (result,) = tiny.run_tiny(config, seeds=1).results
-    split = split_rows(table, Task.REGRESSION, SplitSpec(), result.seed, None)
+    split = split_rows(table, Task.REGRESSION, SplitSpec(), result.seed, None, part=result.part)
     assert split.digest == result.split_digest
     mean = np.average(table.y[split.train], weights=table.weights[split.train])
     error = np.average((table.y[split.valid] - mean) ** 2, weights=table.weights[split.valid])

@@ -149,7 +149,9 @@ def test_permutations_use_the_same_shuffles_for_every_library(home):
     x = draw.integers(0, 8, size=(ROWS, 3)).astype(np.float32)
     data = DatasetConfig(name="binned", task=Task.REGRESSION, loader=lambda: (x, x @ np.array([3.0, 2.0, 1.0])))
     one = FEW.replace(n_estimators=1, learning_rate=1.0, l2=0.0)
-    found = importances(data, ["xgboost", "lightgbm", "sklearn"], seeds=1, training=one, kinds="permutation")
+    found = importances(
+        data, ["xgboost", "lightgbm", "sklearn"], seeds=1, training=one, kinds="permutation", splits="random"
+    )
     first, *others = (found.measured(result, "permutation") for result in found.results)
     assert len(others) == 2
     for other in others:

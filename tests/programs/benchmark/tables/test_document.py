@@ -165,7 +165,7 @@ def test_parameters_that_differ_by_seed_say_so_and_equal_ones_are_told_once(samp
 
 
 def test_how_to_reproduce_follows_from_the_results(sample):
-    command = "boosters-eval run --suite sample --library boosters xgboost lightgbm catboost --seeds 5"
+    command = "boosters-eval run --suite sample --library boosters xgboost lightgbm catboost --seeds 5 --splits random"
     assert build_document(sample).reproduce == (command, "boosters-eval report --run 0123abcd4567ef89")
     changes = {"timing_mode": True, "peak_memory_mb": 1.0, "profile": "defaults"}
     some = [r.model_copy(update=changes) for r in sample.filter(dataset="iris").results]

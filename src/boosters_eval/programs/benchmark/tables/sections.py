@@ -227,7 +227,7 @@ def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
         return row
     row |= {clean(name): _known(value) for name, value in outcome.metrics.items()}
     measured = {heading: getattr(outcome, field) for heading, field in _FIELDS.items()}
-    measured["Model seed"] = None if outcome.model_seed is None else str(outcome.model_seed)  # a name: no grouped digits
+    measured["Model seed"] = None if outcome.model_seed is None else str(outcome.model_seed)  # no grouping
     measured["Failed before"] = outcome.failed_before or None
     measured["Killed from outside"] = outcome.killed_before or None
     row |= {heading: _known(value) for heading, value in measured.items() if value is not None}
