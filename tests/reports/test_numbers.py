@@ -78,7 +78,7 @@ def test_small_numbers():
     assert percent(499.0) == "x 500"
     assert percent(1.6e298) == "x 1.6e+298"
     assert percent(-1e300) == "x -1.0e+300"
-    assert group_digits(12400) == "12\u202f400"
+    assert group_digits(12400) == "12,400"
     assert number(0) == "0"
 
 

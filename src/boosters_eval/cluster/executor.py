@@ -95,7 +95,6 @@ class CellRequests:
         return "parcel" if value in self._of_path or (Path(value).is_absolute() and Path(value).exists()) else "text"
 
     def folders(self, work: Work) -> dict[str, str]:
-        """Where what the cell stores belongs on this machine."""
         return {name: value for name, value in work.inputs.items() if self._kind(work, name, value) == "written"}
 
     def order(self, work: Work) -> str:
@@ -182,7 +181,6 @@ class DaskExecutor(Executor):
         self.local = link.is_of_this_machine
 
     def machines(self) -> dict[str, MachineInfo]:
-        """The machines that cells ran on, by digest."""
         return dict(self._machines)
 
     @property
@@ -253,7 +251,6 @@ class _Run:
         link.look()
 
     def outcomes(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
-        """Start cells and hear of them, until each has an outcome."""
         while self._fleet.waiting or self._fleet.in_flight():
             self._dispatch(started)
             try:
@@ -367,7 +364,6 @@ class _Run:
             )
 
     def _check(self) -> None:
-        """Whether it can go on: with a scheduler, and with a node."""
         now = time.monotonic()
         if not self._link.alive:
             raise RunError(f"The dask scheduler at {self._link.address} is gone. {_RESUME}")

@@ -256,7 +256,6 @@ class Fleet:
         return None
 
     def to_start(self) -> Iterator[PlacedCell]:
-        """The cells that run by now and were not told of."""
         for node in self.nodes.values():
             for placed in node.cells[: node.slots]:
                 if not placed.started:
@@ -279,7 +278,6 @@ class Fleet:
         return None if placed is None else self.nodes[placed.address]
 
     def again(self, works: Iterable[Work]) -> None:
-        """Run these cells before all others."""
         found = list(works)
         self.waiting.extendleft(reversed(found))
         self._unplaced.update(work.cell.repeat for work in found if work.cell.spec.alone)

@@ -184,7 +184,6 @@ class Link:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether the cluster was started here, by this program."""
         return self._cluster is not None
 
     @property
@@ -246,7 +245,6 @@ class Link:
             await self._cluster.close(timeout=3)
 
     def stop_cells(self) -> None:
-        """Stop whatever runs on the nodes for this program."""
         with contextlib.suppress(Exception):
             if self.alive:
                 self._call(self._everywhere(node.ask, "stop"), _CLOSE_S)
@@ -302,7 +300,6 @@ class Link:
         self.news.put(Met(address, question, told))
 
     async def post(self, address: str, question: str, post: Post) -> None:
-        """Tell a node how many cells it will run, and where."""
         answer = await self._answer(address, node.ask, "take_post", question, post.model_dump_json())
         self.news.put(Posted(address, question, _told(answer)))
 
@@ -320,7 +317,6 @@ class Link:
     # What goes there and comes back
 
     async def send(self, address: str, host: str, parcel: Parcel) -> None:
-        """Bring an input to a node, unless its machine has it."""
         try:
             async with self._sending, self._locks[host, parcel.digest]:
                 fault = await self._sent(address, host, parcel)

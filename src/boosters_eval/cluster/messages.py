@@ -288,7 +288,6 @@ class Store:
             raise
 
     def forget(self) -> None:
-        """Remove what has not arrived wholly."""
         while self._arriving:
             shutil.rmtree(self._arriving.popitem()[1], ignore_errors=True)
 

@@ -143,7 +143,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         return None
 
     def clear(self, path: str) -> None:
-        """Remove what a cell has written, once the program has it."""
         if path:
             shutil.rmtree(resolve_inside(self.scratch, path), ignore_errors=True)
 
@@ -189,7 +188,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             waiting.set_exception(error)
 
     def _finish(self) -> None:
-        """Let the pool finish what it has."""
         feed, thread, self._feed, self._thread = self._feed, self._thread, None, None
         if feed is not None and thread is not None:
             feed.end()
@@ -401,7 +399,6 @@ async def ask(session: str, act: str, *arguments: Any, dask_worker: Any) -> Any:
 
 
 async def run_cell(session: str, number: int, order: str) -> str:
-    """A task: one cell."""
     node = _find(get_worker(), session)
     if node is None or name_task(session, number) in _RECALLED:
         text = FORGOTTEN if node is None else "the cell was taken back"

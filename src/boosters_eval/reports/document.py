@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.text import group_digits
@@ -149,6 +150,12 @@ class MatrixCell:
     samples: tuple[float, ...] = ()  # the first is the warm start
     level: float | None = None  # what was made of the samples
 
+    @property
+    def text(self) -> str:
+        """All that is seen of it, in one line."""
+        warning = f" ({self.warning})" if self.warning else ""
+        return f"{self.status}{warning} {self.shown}{f', {self.aside}' if self.aside else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixGroup:
@@ -171,10 +178,19 @@ class Matrix:
     absent: str  # the status of a combination that a group does not have
     groups: Callable[[], Iterable[MatrixGroup]]
     shared: tuple[tuple[int, ...], ...]  # the groups that share a matrix, by number
-    legend: str  # what a cell shows
     samples: str  # what the samples are, as the title of their axis
     search: str  # the label of the search field
-    instead: tuple[Block, ...] = ()  # the same where no script runs
+
+    def cards(self) -> Iterator[Card]:
+        """The same where no script runs: a table per group."""
+        marks = {status.word: status.mark for status in self.statuses}
+        for group in self.groups():
+            columns = [", ".join(chosen) for chosen in product(*(options for _, options in group.choices))]
+            shown = (marks[cell.status] or cell.text for cell in group.cells)
+            rows = tuple((item, *islice(shown, len(columns))) for item in group.items)
+            table = PlainTable(group.name, (self.nouns[1].capitalize(), *columns), rows)
+            about = (Paragraph(f"{group.about[0].upper()}{group.about[1:]}."),) if group.about else ()
+            yield Card(group.name, (*about, table))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,15 +261,12 @@ class Document:
         return (section for section in self.sections if section.blocks and section.only in ("", where))
 
     def blocks(self) -> Iterator[Block]:
-        """Every block, also those inside others."""
         return (block for section in self.sections for block in walk(section.blocks))
 
     def tables(self) -> list[ReportTable]:
-        """The tables of measurements."""
         return [block.table for block in self.blocks() if isinstance(block, Results)]
 
     def figures(self) -> list[Figure]:
-        """Every chart."""
         return [figure for block in self.blocks() if isinstance(block, Charts) for figure in block.draw()]
 
 
@@ -269,7 +282,6 @@ def walk(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def show_cell(cell: PlainCell) -> str:
-    """A cell of a plain table as text."""
     if isinstance(cell, MarkedCell):
         return cell.text
     if cell is None:

@@ -65,7 +65,6 @@ def render_latex(document: Document) -> str:
 
 
 def _needs(body: str) -> str:
-    """What the document that reads this must have."""
     lines = ["% \\usepackage{booktabs}"]
     foreign = sorted({char for char in body if ord(char) > _LATIN})
     if foreign:
@@ -139,7 +138,6 @@ def _notes(heading: str, notes: Sequence[str]) -> str:
 
 
 def _label(name: str) -> str:
-    """A name as a reference: letters, digits and dashes."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "results"
 
 

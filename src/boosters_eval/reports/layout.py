@@ -101,7 +101,6 @@ def _wrapped_line(text: str, width: int) -> Iterator[str]:
 
 
 def _pieces(word: str, width: int) -> list[str]:
-    """A word in pieces of at most this width."""
     if cell_len(word) <= width:
         return [word]
     out = [""]
@@ -151,7 +150,6 @@ class _Room:
         return [widths[column] for column in columns]
 
     def whole_kinds(self, parts: Sequence[Sequence[int]]) -> bool:
-        """Whether every further table begins with a kind of its own."""
         return all(part[self.keys] in self.kinds for part in parts[1:])
 
     def parts(self, width: int) -> list[list[int]] | None:
@@ -254,7 +252,6 @@ def _labeled(label: str, span: Span, aligned: int, width: int, *, whole: bool) -
 
 
 def print_grid(grid: Grid, console: Console) -> None:
-    """Print a table; outside a terminal, one line per row."""
     print_lines(console, [lay_out(grid, width_of(console))])
 
 

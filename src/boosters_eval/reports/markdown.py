@@ -23,7 +23,6 @@ _ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 
 
 def render_markdown(document: Document) -> str:
-    """The whole document."""
     sections = sorted(document.shown("text"), key=lambda section: not section.preface)
     parts = [_head(document), *(part for section in sections for part in _render_section(section))]
     return "\n".join(part for part in parts if part) or "No results.\n"
@@ -63,7 +62,7 @@ def _render(block: Block, level: int) -> str:  # noqa: C901, PLR0911 (one case p
         case doc.Results():
             return _results(block.table, level)
         case doc.Matrix():
-            return _join(block.instead, level)
+            return _join(block.cards(), level)
         case doc.Details() if block.long:
             return f"<details><summary>{escape(block.title)}</summary>\n\n{_join(block.blocks, level)}\n</details>\n"
         case doc.Details() | doc.Card():
@@ -104,7 +103,6 @@ def _plain_table(table: doc.PlainTable) -> str:
 
 
 def _results(table: ReportTable, level: int) -> str:
-    """One table of measurements: heading, answer, cells, total costs, notes."""
     rows = []
     for row in table.rows:
         cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
@@ -139,7 +137,6 @@ def _totals(table: ReportTable) -> str:
 
 
 def markdown_list(notes: Sequence[str]) -> str:
-    """Notes as a list."""
     return "".join(f"- {escape(note)}\n" for note in notes)
 
 
@@ -168,6 +165,5 @@ def annotate(found: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def annotation(level: str, title: str, message: str) -> str:
-    """One annotation: error, warning or notice."""
     data = clean(message).replace("%", "%25")
     return f"::{level} title=boosters-eval {title}::{data}"

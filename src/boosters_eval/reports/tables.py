@@ -110,12 +110,10 @@ class Row(_Strict):
 
     @property
     def label(self) -> str:
-        """All parts in one name."""
         return " ".join(name for name in self.names if name)
 
     @property
     def count(self) -> str:
-        """The repeats, and those that failed."""
         n = MISSING if self.n is None else str(self.n)
         return f"{n} ({self.failed} failed)" if self.failed else n
 
@@ -161,7 +159,6 @@ class ReportTable(_Strict):
 
     @property
     def title(self) -> str:
-        """The name with its details."""
         return f"{self.name} ({', '.join(self.details)})" if self.details else self.name
 
     def beginning(self, row: Row) -> tuple[str, ...]:
@@ -170,18 +167,15 @@ class ReportTable(_Strict):
 
     @property
     def is_counted(self) -> bool:
-        """Whether a column with the number of repeats is needed."""
         return any(row.n is not None for row in self.rows)
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings of names, facts, columns and, if counted, repeats."""
         first = (*self.row_names, *self.row_facts)
         return (*first, *(column.heading for column in self.columns), *(("n",) if self.is_counted else ()))
 
     @property
     def cost(self) -> int | None:
-        """The position of the column that counts as the cost."""
         return next((position for position, column in enumerate(self.columns) if column.cost), None)
 
 
@@ -216,7 +210,6 @@ class RankingTable(_Strict):
 
     @property
     def title(self) -> str:
-        """What is ranked, and over how many."""
         return f"{self.name}: average rank by {self.measure} over {self.n} {self.over}"
 
 

@@ -106,7 +106,7 @@ class _Printer:
                 for part in block.blocks:
                     self._block(part)
             case doc.Matrix():
-                for part in block.instead:
+                for part in block.cards():
                     self._block(part)
             case doc.Charts():
                 pass

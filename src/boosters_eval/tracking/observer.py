@@ -102,7 +102,6 @@ class Outpost:
         return ": ".join([how, *last])
 
     def hang_up(self) -> None:
-        """Tell it that nothing more will follow."""
         with contextlib.suppress(OSError):
             self._stdin.close()
 
@@ -116,7 +115,6 @@ class Outpost:
         return True
 
     def close(self) -> None:
-        """End it, with all that it started."""
         if self._output.closed:
             return
         if self.done:
@@ -164,7 +162,6 @@ def choose_trackers(given: Any, parameter: str = "track") -> dict[str, type[Trac
 
 
 def read_wait() -> float:
-    """How many seconds a run waits for its trackers at its end."""
     text = os.environ.get(WAIT_VARIABLE) or str(_WAIT)
     try:
         seconds = float(text)
@@ -235,7 +232,6 @@ class TrackingObserver(Observer):
             self._warn(outpost)
 
     def close(self, *, interrupted: bool = False) -> None:
-        """Wait until everything is sent, boundedly, and warn of what is not."""
         wait = min(self._wait, _WAIT_INTERRUPTED) if interrupted else self._wait
         try:
             lacking = self.finish(wait)

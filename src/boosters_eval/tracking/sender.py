@@ -171,7 +171,6 @@ def _competitor(kind: RunKind, cells: Competing) -> TrackedCompetitor:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """The values that there are, as text."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, default=str)
         for name, value in values.items()
@@ -233,7 +232,6 @@ class Sending:
         self.send(RunFolder(Path(last[0])), last[1], ended=ended)
 
     def send(self, folder: RunFolder, attempt: int, *, ended: bool, more: bool = False) -> None:
-        """Bring the tracker up to date; `ended` says that no more of the run will follow, `more` that another will."""
         try:
             self._send(folder, attempt, ended=ended, more=more)
         except BaseException:

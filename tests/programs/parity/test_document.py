@@ -48,7 +48,7 @@ def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
     assert "200x50, 1 thread " in text
     assert "2000x50, 2 threads" in text
     assert re.search(r"\| pls4all +\| rounding 0\.526 ms, 43\u00d7", text)
-    assert "convention (differs from the main binding) 2.08 ms, 11\u00d7" in text
+    assert "convention (≠ main binding) 2.08 ms, 11\u00d7" in text
     for backend, mark in (("R.simpls", "NR"), ("hang", "⏳"), ("segfault", "—"), ("refuses", "—")):
         assert re.search(rf"^\| {re.escape(backend)} +\| {mark} +\| {mark} +\|", text, re.MULTILINE)
     found = [row for row in rows_of(text, "Findings") if row[1] == "pls"]

@@ -62,10 +62,10 @@ def test_the_selectors_choose_size_and_threads(visit):
     card = seen.page.locator(".matrix").first
     card.get_by_label("Size").select_option("2000x50")
     assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 43\u00d7"
-    card.get_by_label("Threads").select_option("2")
+    card.get_by_label("Threads").select_option("2 threads")
     assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 22\u00d7"
     cell(seen, "ikpls").click()
-    assert "pls, size 2000x50, threads 2" in seen.page.locator("#panel h3").inner_text()
+    assert "pls, 2000x50, 2 threads" in seen.page.locator("#panel h3").inner_text()
 
 
 def test_the_panel_shows_samples_differences_versions_and_the_command(visit):
@@ -133,10 +133,10 @@ def test_a_link_opens_its_cell(visit):
     seen.page.locator(".matrix").first.get_by_label("Size").select_option("2000x50")
     cell(seen, "pls4all.sklearn").click()
     url = seen.page.url
-    assert url.endswith("#cell=pls&pls4all.sklearn&2000x50&1")
+    assert url.endswith("#cell=pls&pls4all.sklearn&2000x50&1%20thread")
     seen.page.goto("about:blank")
     seen.page.goto(url)
-    assert "pls, size 2000x50, threads 1" in seen.page.locator("#panel h3").inner_text()
+    assert "pls, 2000x50, 1 thread" in seen.page.locator("#panel h3").inner_text()
     assert seen.page.locator(".matrix").first.get_by_label("Size").input_value() == "2000x50"
 
 

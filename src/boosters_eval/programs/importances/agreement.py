@@ -137,7 +137,6 @@ class RowsAgreement:
         self.tallies: dict[tuple[str, str, str], _Tally] = {}
 
     def of_split(self, repeat: Repeat, attributions: Mapping[str, FloatArray]) -> None:
-        """Add what two libraries each say of the rows of a split."""
         present = {name: by_repeat[repeat] for name, by_repeat in self.cells.items() if repeat in by_repeat}
         predictions = {name: self.explanations.array(cell.predictions) for name, cell in present.items()}
         rows = self.explanations.array(next(iter(present.values())).rows)

@@ -221,7 +221,6 @@ def _write_notes(findings: Sequence[BenchmarkFindings], explanations: Explanatio
 
 
 def _draw_dots(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, int]) -> list[Figure]:
-    """A dot for each feature, side by side for the libraries, on one scale."""
     order = order_shown(one, kind)[:top]
     panels: dict[str, dict[str, Dot]] = {}
     for found in one.importances:

@@ -244,7 +244,6 @@ class ImportancesKind(BenchmarkKind):
         return read_explanations(self.run, self.folder.arrays)
 
     def parameters(self, cells: Competing) -> dict[str, Any]:
-        """Those of a fit, and how importances were measured."""
         asked = cells.spec.model_dump(mode="json", include={"kinds", "permutations", "max_rows", "groups"})
         return {**super().parameters(cells), **asked}
 

@@ -378,7 +378,6 @@ def limit_rows(spec: ImportancesSpec, n_columns: int) -> int:
 
 
 def name_columns(table: Table) -> tuple[str, ...]:
-    """The columns as the data names them, or by their number."""
     return table.feature_names or tuple(f"column {column}" for column in range(table.x.shape[1]))
 
 

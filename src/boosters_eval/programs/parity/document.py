@@ -28,7 +28,6 @@ from boosters_eval.programs.parity.rows import merge, read_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
 from boosters_eval.reports.document import (
     Block,
-    Card,
     Document,
     Fact,
     MarkedCell,
@@ -44,11 +43,11 @@ from boosters_eval.reports.document import (
 from boosters_eval.reports.numbers import MISSING, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.parity.findings import MethodAxes, ParityCell, ParityReport
+    from boosters_eval.programs.parity.findings import ParityCell, ParityReport
     from boosters_eval.programs.parity.request import ParityRenderRequest
     from boosters_eval.programs.parity.rows import ParityRow
 
@@ -63,7 +62,6 @@ _ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\+00:00")
 
 
 def render_results(request: ParityRenderRequest) -> RenderedParity:
-    """The file's name says how: as Markdown, as a page of one file, or as JSON."""
     register_files(request.registry)
     with pause_collection():
         rows = merge(*map(read_rows, request.csv))
@@ -93,13 +91,10 @@ def lay_out_report(report: ParityReport) -> Document:
     measured = _say_dates(report)
     counts = (*report.totals.items(), ("all", len(report.cells)))
     totals = PlainTable("Totals", ("Result", "Cells"), counts)
-    instead: tuple[Block, ...] = (
-        Paragraph(_LEGEND),
-        *(_lay_out_method(method, cells) for method, cells in _by_method(report)),
-    )
+    cells = (Paragraph(_LEGEND), _lay_out_matrix(report)) if report.cells else ()
     sections = (
         Section("totals", "Totals", (totals,) if report.cells else (), only="text", preface=True),
-        Section("matrices", "Methods", (_lay_out_matrix(report, instead),) if report.cells else (), short="Matrices"),
+        Section("matrices", "Methods", cells, short="Matrices"),
         _lay_out_backends(report),
         _lay_out_findings(report),
         Section("notes", "Notes", (Notes(report.notes),) if report.notes else ()),
@@ -114,7 +109,6 @@ def lay_out_report(report: ParityReport) -> Document:
 
 
 def _answer(report: ParityReport) -> tuple[str, ...]:
-    """Whether the predictions agree, and how many cells have none."""
     ran = [cell.row for cell in report.cells if not cell.mark]
     if not ran:
         return ("No cell has a result." if report.cells else "No results.",)
@@ -146,37 +140,6 @@ def _count_cells(report: ParityReport) -> tuple[Fact, ...]:
         Fact("Failed", group_digits(failed), alarm=failed > 0),
         Fact(f"Not run ({BindingStatus.NOT_RUN.mark})", group_digits(len(report.cells) - ran - failed)),
     )
-
-
-def _by_method(report: ParityReport) -> Iterator[tuple[MethodAxes, Iterator[ParityCell]]]:
-    by_name = groupby(report.cells, lambda cell: cell.row.method)
-    yield from ((method, cells) for method, (_, cells) in zip(report.methods, by_name, strict=True))
-
-
-def _name_reference(method: MethodAxes) -> str:
-    limit = "" if method.tolerance is None else f", within {method.tolerance:g} ({clean_message(method.metric)})"
-    return f"reference {clean_message(method.oracle)}{limit}" if method.oracle else ""
-
-
-def _lay_out_method(method: MethodAxes, cells: Iterable[ParityCell]) -> Card:
-    """The cells stand in the order of backend, size and threads, as the table has them."""
-    columns = [f"{size}, {count_of(threads, 'thread')}" for size in method.sizes for threads in method.threads]
-    shown = list(map(_show_cell, cells))
-    rows = tuple(
-        (clean_message(backend), *shown[at * len(columns) : (at + 1) * len(columns)])
-        for at, backend in enumerate(method.backends)
-    )
-    about = _name_reference(method)
-    table = PlainTable(clean_message(method.name), ("Backend", *columns), rows)
-    return Card(clean_message(method.name), (Paragraph(f"R{about[1:]}."), table) if about else (table,))
-
-
-def _show_cell(cell: ParityCell) -> str:
-    if cell.mark:
-        return cell.mark
-    binding = " (differs from the main binding)" if cell.row.binding_verdict is ParityVerdict.DIVERGENT else ""
-    speed = "" if cell.speedup is None else f", {_format_ratio(cell.speedup)}"
-    return f"{cell.word}{binding} {_format_ms(cell.row.reported_ms)}{speed}"
 
 
 def _explain(cell: ParityCell) -> str:
@@ -285,7 +248,7 @@ def _find_tone(word: Word) -> str:
     return _TONES.get(word) or ("lost" if getattr(word, "started", False) else "none")
 
 
-def _lay_out_matrix(report: ParityReport, instead: tuple[Block, ...]) -> Matrix:
+def _lay_out_matrix(report: ParityReport) -> Matrix:
     places = {method.name: position for position, method in enumerate(report.methods)}
     return Matrix(
         nouns=("method", "backend"),
@@ -296,23 +259,24 @@ def _lay_out_matrix(report: ParityReport, instead: tuple[Block, ...]) -> Matrix:
         absent=BindingStatus.NOT_RUN.value,
         groups=partial(_group_cells, report),
         shared=tuple(tuple(places[name] for name in matrix) for matrix in report.matrices),
-        legend="Each cell: result, time, speed-up over the reference",
         samples="Time per run (ms)",
         search="Find a method or backend",
-        instead=instead,
     )
 
 
 def _group_cells(report: ParityReport) -> Iterator[MatrixGroup]:
     """The cells stand in the order of method, backend, size and threads."""
-    for method, cells in _by_method(report):
+    by_name = groupby(report.cells, lambda cell: cell.row.method)
+    for method, (_, cells) in zip(report.methods, by_name, strict=True):
+        limit = "" if method.tolerance is None else f", within {method.tolerance:g} ({clean_message(method.metric)})"
+        threads = tuple(count_of(threads, "thread") for threads in method.threads)
         yield MatrixGroup(
-            name=method.name,
-            items=method.backends,
-            choices=(("Size", tuple(map(str, method.sizes))), ("Threads", tuple(map(str, method.threads)))),
+            name=clean_message(method.name),
+            items=tuple(map(clean_message, method.backends)),
+            choices=(("Size", tuple(map(str, method.sizes))), ("Threads", threads)),
             cells=map(_describe_cell, cells),
-            about=_name_reference(method),
-            reference=name_oracle(method.oracle),
+            about=f"reference {clean_message(method.oracle)}{limit}" if method.oracle else "",
+            reference=clean_message(name_oracle(method.oracle)),
         )
 
 

@@ -60,7 +60,6 @@ class ParityDecision(ReportedFindings, Model):
 
     @property
     def summary(self) -> str:
-        """The decision in one line."""
         word = {0: "AGREE", 1: "DIVERGE", 2: "INCOMPLETE"}[int(self.exit_code)]
         absent = f", {self.n_absent} left out (not installed here, or without the method)" if self.n_absent else ""
         counts = f"{len(self.divergent)} too far apart, {len(self.without_result)} without a result"

@@ -69,7 +69,6 @@ class Judge:
         self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
     def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
-        """One row per cell of the plan, in its order, that has one of these specs."""
         cells = [cell for cell in run.plan.cells if cell.spec.name in specs]
         for cell in cells:
             outcome = run.outcomes.get(cell.key)
@@ -257,7 +256,6 @@ def _host(run: Run, outcome: Outcome | Failure | None) -> str:
 
 
 def _times(outcome: BindingOutcome) -> dict[str, Any]:
-    """What a row tells of a cell that finished, whatever it is judged to be."""
     return {
         **{f"{name}_ms": median(times) / 1e6 for name, times in outcome.phases_ns.items() if times},
         **outcome.model_dump(include=_MEASURED),

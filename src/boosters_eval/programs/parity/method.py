@@ -107,11 +107,9 @@ class MethodSpec(Model):
 
     @property
     def parameters_digest(self) -> str:
-        """Of everything that changes what is computed or timed, apart from the data."""
         return compute_digest(json.dumps([self.name, self.parameters, self.timed], sort_keys=True), 16)
 
     def convention(self, backend: str) -> Convention | None:
-        """The documented convention of a backend, if it has one."""
         return next((item for item in self.conventions if item.backend == backend), None)
 
 

@@ -162,7 +162,6 @@ class RPls(ProcessBackend):
 
     @classmethod
     def command(cls) -> tuple[str, ...]:
-        """R without the user's profile."""
         return (cls.program, "--vanilla", str(WORKERS / "pls.R"))
 
 
@@ -181,7 +180,6 @@ class OctavePls(ProcessBackend):
 
     @classmethod
     def command(cls) -> tuple[str, ...]:
-        """Octave without the user's settings."""
         return (cls.program, "--norc", "--quiet", str(WORKERS / "pls.m"))
 
 

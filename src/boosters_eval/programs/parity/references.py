@@ -68,7 +68,6 @@ class StoredReference(Model):
 
     @property
     def version(self) -> str:
-        """The backend's own version, which is the first."""
         return next(iter(self.versions.values()), "")
 
 
@@ -85,7 +84,6 @@ class ReferenceStore:
         write_atomically(self.folder / reference.key.file, reference.model_dump_json(indent=1) + "\n", own=True)
 
     def find(self, key: ReferenceKey) -> StoredReference | None:
-        """The reference of a cell, if it is stored."""
         path = self.folder / key.file
         found = self._read(path) if path.exists() else None
         if found is not None and found.key != key:  # digests are cut in the file's name

@@ -106,7 +106,6 @@ class ParityRow(FileModel):
 
     @property
     def key(self) -> RowKey:
-        """The exact key by which a newer row replaces an older one."""
         return RowKey(self.place, self.parameters_digest, self.data_digest)
 
     @property
@@ -116,7 +115,6 @@ class ParityRow(FileModel):
 
     @property
     def place(self) -> Place:
-        """The key without what the cell was given."""
         return Place(self.method, self.backend, self.n, self.p, self.threads)
 
 
@@ -161,7 +159,6 @@ def select_current(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], d
 
 
 def render_rows(rows: Iterable[ParityRow]) -> str:
-    """The rows as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -182,7 +179,6 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def write_rows(path: Path, rows: Iterable[ParityRow]) -> None:
-    """Write the whole file anew, so that it is never half written."""
     write_atomically(path, render_rows(rows))
 
 

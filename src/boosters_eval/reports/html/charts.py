@@ -59,7 +59,6 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
 
 
 def _strip(row: Row, cell: TableCell, scale: Scale, top: float, series: int) -> tuple[list[str], float]:
-    """The marks of a row, and their height."""
     parts, y = [], top + _MEAN / 2 + 2
     if cell.low is not None and cell.high is not None:
         parts.append(line(scale(cell.low), y, scale(cell.high), y, f"bar {svg.color(series)}"))
@@ -138,7 +137,6 @@ def leader(table: ReportTable, position: int) -> str | None:
 
 
 def by_point(row: Row, position: int) -> dict[str, float]:
-    """The values of a row in one column, by the repeat of each."""
     pairs = zip(row.points, row.cells[position].values, strict=False)
     return {point: value for point, value in pairs if value is not None}
 
@@ -268,7 +266,6 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
 
 
 def pareto_front(points: list[Point], *, higher_is_better: bool) -> list[Point]:
-    """Those that no other one beats in cost and score, the cheapest first."""
     sign = 1.0 if higher_is_better else -1.0
     out: list[Point] = []
     for point in sorted(points, key=lambda item: (_mean(item[1]), -sign * _mean(item[2]))):
@@ -344,7 +341,6 @@ def ratio_chart(tables: Sequence[ReportTable], series: Mapping[str, int], refere
 
 
 def _ratios(table: ReportTable, column: Column, reference: str) -> dict[str, tuple[float, float, float]]:
-    """The ratio of each other competitor, with its interval."""
     out = {}
     for pair in table.pairs:
         if pair.metric == column.name and pair.ratio and reference in (pair.a, pair.b):
@@ -485,7 +481,6 @@ def draw_table(table: ReportTable, series: Mapping[str, int], alpha: float) -> l
 
 
 def draw_others(table: ReportTable) -> list[Figure]:
-    """The differences in the columns that do not decide."""
     if not _has_repeats(table) or reference_chart(table):
         return []
     found = (forest_chart(table, i) for i in range(len(table.columns)) if i != _primary(table))

@@ -44,13 +44,11 @@ def grid(
 
 
 def numeric(shown: str, value: float | None) -> str:
-    """A cell that is sorted by its number, not by its text."""
     key = "" if value is None else f' data-value="{value!r}"'
     return f'<td class="num"{key}>{text(shown)}</td>'
 
 
 def result_grid(table: ReportTable, *, caption: str = "", kind: str = "") -> str:
-    """A table of measurements."""
     rows, trivial = ((_row(table, row) for row in part) for part in (table.rows, table.trivial))
     return grid(table.headings, rows, below=trivial, caption=caption, kind=kind)
 
@@ -76,7 +74,6 @@ def _cell(cell: TableCell) -> str:
 
 
 def list_notes(notes: Sequence[str]) -> str:
-    """Notes as a list, or nothing."""
     if not notes:
         return ""
     return f'<ul class="notes">{"".join(f"<li>{sentence(note)}</li>" for note in notes)}</ul>'

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def render_page(document: Document) -> str:
-    """The whole page."""
     sections = [(section, _render_section(section, document)) for section in document.shown("page")]
     links = "".join(f'<a href="#{one.anchor}">{text(one.short or one.title)}</a>' for one, body in sections if body)
     parts = (
@@ -253,7 +252,7 @@ def _pack_matrix(matrix: doc.Matrix) -> dict[str, object]:
         for group in matrix.groups()
     ]
     statuses = [(one.word, one.mark, one.meaning, one.tone) for one in matrix.statuses]
-    plain = {"nouns": matrix.nouns, "absent": words[matrix.absent], "legend": matrix.legend, "axis": matrix.samples}
+    plain = {"nouns": matrix.nouns, "absent": words[matrix.absent], "axis": matrix.samples}
     shared = {"matrices": matrix.shared, "groups": groups, "texts": list(map(clean_lines, texts))}
     return {**plain, "statuses": statuses, **shared}
 
@@ -276,7 +275,6 @@ def _policy(style: str, script: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """A style sheet or a script of the page."""
     return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 

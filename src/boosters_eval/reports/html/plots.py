@@ -87,7 +87,6 @@ def _move(name: str, values: list[float]) -> str:
 
 
 def _path(tag: str, at: Mapping[str, str], box: tuple[float, float]) -> str:
-    """An element's outline, in PDF's operators."""
 
     def value(name: str, whole: float = 0.0) -> float:
         found = at.get(name, "0")
@@ -135,7 +134,6 @@ def _circle(x: float, y: float, radius: float) -> str:
 
 
 def _paint(tag: str, looks: Mapping[str, str]) -> tuple[str, str] | None:
-    """The colors and lines, and what is done with an outline."""
     fill = _color(looks.get("fill", "#000")) if tag not in ("line", "polyline") else None
     stroke = _color(looks.get("stroke", "none"))
     parts = [f"{fill} rg "] if fill else []
@@ -179,7 +177,6 @@ def _text(element: ET.Element, looks: Mapping[str, str]) -> str:
 
 
 def _runs(content: str) -> Iterator[tuple[str, bool]]:
-    """Parts of a text in the font of letters, or in that of symbols."""
     for part in re.split(f"([{''.join(_SYMBOLS)}]+)", content):
         if part:
             yield part, part[0] in _SYMBOLS
@@ -294,7 +291,6 @@ class Plot:
         return path
 
     def drawn(self, form: str) -> bytes:
-        """The content of an svg, pdf or html file."""
         drawing = self._repr_svg_() + "\n"
         if form == "pdf":
             return draw_pdf(drawing)
@@ -316,7 +312,6 @@ def _whole(figure: Figure) -> tuple[str, float]:
 
 
 def _with_attributes(found: re.Match[str]) -> str:
-    """An element with the attributes that the style sheet gives it."""
     tag, _, names = found.groups()
     classes = set((names or "").split())
     looks: dict[str, str] = {}
@@ -347,6 +342,5 @@ def _resolved(value: str) -> str:
 
 @cache
 def _palette() -> dict[str, str]:
-    """The light colors of the page."""
     root = asset("page.css").partition("}")[0]
     return dict(re.findall(r"--([\w-]+): ([^;]+);", root))

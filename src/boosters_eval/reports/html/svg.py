@@ -32,7 +32,6 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value."""
         low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (at - low) / (high - low)
 
@@ -127,22 +126,18 @@ def part_marks(places: list[tuple[float, float]], near: float, radius: float) ->
 
 
 def px(value: float) -> str:
-    """A coordinate to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """A line; the class decides how it looks."""
     return f'<line class="{kind}" x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"/>'
 
 
 def band(x1: float, y1: float, x2: float, y2: float) -> str:
-    """A range as an area behind the marks."""
     return f'<rect class="band" x="{px(x1)}" y="{px(y1)}" width="{px(x2 - x1)}" height="{px(y2 - y1)}"/>'
 
 
 def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
-    """Escaped text at a position."""
     style = f' class="{kind}"' if kind else ""
     return f'<text{style} x="{px(x)}" y="{px(y)}" text-anchor="{anchor}">{text(content)}</text>'
 
@@ -155,7 +150,6 @@ def marker(x: float, y: float, series: int, size: float, kind: str = "", title: 
 
 
 def dot(x: float, y: float, size: float, series: int, title: str) -> str:
-    """A single value."""
     return _shape(x, y, (), size, f"dot {color(series)}", f"<title>{text(title)}</title>")
 
 
@@ -165,7 +159,6 @@ def verdict_mark(x: float, y: float, verdict: str, title: str) -> str:
 
 
 def color(series: int) -> str:
-    """The class with the color of a series."""
     return f"s{series % SERIES}"
 
 
@@ -212,18 +205,15 @@ class Figure:
     caption: str
 
     def svg(self) -> str:
-        """The drawing; its colors come from the style sheet."""
         box = f"0 0 {WIDTH} {px(self.height)}"
         return f'<svg viewBox="{box}" role="img" aria-label="{text(self.description)}">{"".join(self.parts)}</svg>'
 
     def html(self) -> str:
-        """The drawing with its caption."""
         caption = f"<figcaption>{sentence(self.caption)}</figcaption>"
         return f'<figure data-name="{text(self.name)}">{self.svg()}{caption}</figure>'
 
 
 def series_of(tables: Iterable[ReportTable], rankings: Iterable[RankingTable]) -> Series:
-    """Competitors in the order of first appearance."""
     names = dict.fromkeys(row.label for table in tables for row in table.rows)
     names |= dict.fromkeys(name for ranking in rankings for name, _ in ranking.ranks)
     return {name: index for index, name in enumerate(names)}
@@ -239,7 +229,6 @@ class RowNames:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> RowNames:
-        """The place that the longest name needs."""
         widest = max((text_width(name) for name in names), default=0)
         if widest > text_width("n" * _BESIDE):
             return cls(above=True, left=8, extra=15)
@@ -298,7 +287,6 @@ class RowChart:
         return at
 
     def draw(self, axis: str, *behind: str, **about: str) -> Figure:
-        """The chart with its axis, and with what is drawn behind the rows."""
         parts = [*x_axis(self.scale, self.top, self.bottom, axis), *behind, *self.parts]
         return Figure(height=self.bottom + AXIS, parts=parts, **about)
 
@@ -309,7 +297,6 @@ def y_room(scale: Scale) -> float:
 
 
 def y_axis(scale: Scale, left: float, column: Column) -> list[str]:
-    """A vertical axis with its title turned."""
     parts = []
     for tick, shown in scale.ticks():
         parts.append(line(left, scale(tick), WIDTH - 6, scale(tick), "grid"))
@@ -334,15 +321,12 @@ def legend(names: Iterable[str], series: Mapping[str, int], top: float = 2) -> t
 
 
 def caveat(column: Column) -> str:
-    """Why the values of a column are not judged, to follow a caption."""
     return f"; {column.caveat}" if column.caveat else ""
 
 
 def quantity(column: Column) -> str:
-    """What is measured, in a caption."""
     return column.quantity or column.label
 
 
 def level(alpha: float) -> str:
-    """The level of intervals."""
     return f"{100 * (1 - alpha):.4g} %"

@@ -3,7 +3,7 @@
 (() => {
   // What the data are is in the data: groups (such as methods) by items (such as backends), with choices (such as sizes)
   // of which one combination is drawn at a time.
-  const { nouns, statuses, absent, groups, texts, legend, axis, matrices: shared } = JSON.parse(document.getElementById("matrix").textContent);
+  const { nouns, statuses, absent, groups, texts, axis, matrices: shared } = JSON.parse(document.getElementById("matrix").textContent);
   const MOST = 2000; // cells of a matrix that are drawn before the reader asks for all
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -120,7 +120,7 @@
     matrix.card = make(
       "article", { className: "card matrix" },
       make("header", {}, make("h4", { textContent: name }), make("div", { className: "pick" }, ...picks)),
-      matrix.shared ? make("p", { className: "about", textContent: `${legend}; ${about[0]}.` }) : null,
+      matrix.shared ? make("p", { className: "about", textContent: `${capital(about[0])}.` }) : null,
       matrix.body, matrix.rest,
     );
     return matrix;
@@ -280,8 +280,7 @@
     const { group, item, chosen } = place;
     const close = make("button", { type: "button", className: "close", textContent: "Close" });
     close.addEventListener("click", () => panel.close());
-    const options = Object.entries(chosen).map(([label, option]) => `${label.toLowerCase()} ${option}`);
-    const heading = make("h3", { id: "panel-title" }, item, make("small", { textContent: [group.name, ...options].join(", ") }));
+    const heading = make("h3", { id: "panel-title" }, item, make("small", { textContent: [group.name, ...Object.values(chosen)].join(", ") }));
     panel.replaceChildren(
       make("header", {}, heading, close),
       make("p", { className: "says" }, make("span", { className: `word v-${cell.tone}`, textContent: cell.word }), cell.meaning),
