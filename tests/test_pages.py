@@ -6,12 +6,36 @@ from pathlib import Path
 import pytest
 
 import boosters_eval
+from boosters_eval.programs.bisect.answer import Bisection, BisectionStep, NumberShift
+from boosters_eval.programs.paper.comparison import read_comparison
 from boosters_eval.programs.parity.findings import build_parity_report
 from parity_rows import parity_row
 
 pytestmark = pytest.mark.axe
+GOLDEN = Path(__file__).parent / "golden"
 AXE = Path(os.environ.get("AXE", ".axe")) / "node_modules" / "axe-core" / "axe.min.js"
-PAGES = ("comparison", "importances", "history", "difference", "check", "gate", "parity")
+PAGES = ("comparison", "importances", "history", "difference", "check", "gate", "parity", "paper", "bisection")
+
+
+def bisection():
+    step = BisectionStep(
+        earlier="4.3.0", candidate="4.5.0", later="4.7.0", answer="earlier", reason="as before", values={"4.5.0": 0.45}
+    )
+    return Bisection(
+        answer="rmse of lightgbm on diabetes changed from 0.45 to 0.46.",
+        state="found",
+        library="lightgbm",
+        dataset="diabetes",
+        metric="rmse",
+        tolerance=0.01,
+        alpha=0.05,
+        max_seeds=50,
+        versions=("4.3.0", "4.5.0", "4.7.0"),
+        earlier="4.5.0",
+        later="4.7.0",
+        shift=NumberShift(before=0.45, after=0.46, percent=2.0),
+        steps=(step,),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +60,8 @@ def pages(tmp_path_factory):
         "gate": boosters_eval.decide_gate(
             second.run_id, baseline, library="lightgbm", threshold=0.4, home=home
         ).to_html(),
+        "paper": read_comparison(GOLDEN / "paper-validation.yaml").to_html(),
+        "bisection": bisection().to_html(),
         "parity": build_parity_report([parity_row(), parity_row("other", verdict="divergent")], {}).to_html(),
     }
     for name, text in found.items():
