@@ -120,6 +120,9 @@ def test_metrics_of_what_was_kept_are_those_of_the_run_bit_for_bit(home):
         assert scored
         assert result.metrics == scored
         assert (split.units is None) == (result.task is not Task.RANKING)
+        by_rows = found.score(result.primary_metric)
+        assert by_rows.value == pytest.approx(result.metrics[result.primary_metric], rel=1e-12)
+        assert (by_rows.folds, set(by_rows.rows) <= set(split.rows)) == (pytest.approx(5, rel=0.3), True)
     whole = sum(path.stat().st_size - 128 for path in arrays(find_run("last")))
     rows = sum(found.predictions.size for found in evidence_of(results))
     assert whole < 8 * rows + 16 * rows / 2  # a split is stored once for both libraries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.spec import FitSpec
     from boosters_eval.runners.result import BenchmarkResult
+    from boosters_eval.stats.rows import RowScores
 
 _REALS = ("<f4", "<f8")
 _LABELS = ("|u1", *_REALS)  # classes and grades are few
@@ -48,8 +50,31 @@ class FitEvidence:
     """What one fit predicted, and the rows that it predicted."""
 
     result: BenchmarkResult
+    spec: FitSpec
     split: SplitRows
     predictions: NDArray[np.float64]  # (n,), or (n, classes or quantiles): as they are scored
+
+    def score(self, metric: str) -> RowScores | None:
+        """What each row, or query, contributed to a metric; None where rows do not make it."""
+        from boosters_eval.metrics.linear import linearize  # noqa: PLC0415 (cells store rows, and score none)
+        from boosters_eval.stats.rows import RowScores  # noqa: PLC0415 (loads scipy)
+
+        result, split = self.result, self.split
+        by = (result.task, metric, split.y_true, self.predictions, split.weights)
+        found = linearize(*by, groups=split.queries, quantiles=self.spec.quantiles)
+        if found is None:
+            return None
+        n_valid = len(split.rows)
+        return RowScores(
+            block=result.seed,
+            fold=result.fold or 0,
+            folds=((result.n_train or 0) + n_valid) / n_valid,
+            rows=split.rows[found.at],
+            value=found.value,
+            contributions=found.contributions,
+            units=None if split.groups is None else split.groups[found.at],
+            weights=found.weights,
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +119,7 @@ class RowEvidence:
     """What the fits of a run predicted, read when it is asked for."""
 
     def __init__(self, results: ResultCollection) -> None:
-        self._folder = results.folder
+        self._folder, self._attempt = results.folder, results.metadata.attempt or 1
         self._splits: dict[str, SplitRows] = {}  # of which libraries share each
 
     def of(self, result: BenchmarkResult) -> FitEvidence | NoEvidence:
@@ -113,7 +138,12 @@ class RowEvidence:
             if gone and self._removed.issuperset(gone):
                 return NoEvidence("removed", "its predictions were removed to make room")
             return NoEvidence("lost", str(error))
-        return FitEvidence(result, self._splits[kept.rows], predictions)
+        return FitEvidence(result, self._specs[result.config_name], self._splits[kept.rows], predictions)
+
+    @cached_property
+    def _specs(self) -> dict[str, FitSpec]:
+        plan = None if self._folder is None else self._folder.plan(self._attempt)
+        return {} if plan is None else {spec.name: cast("FitSpec", spec) for spec in plan.specs}
 
     @cached_property
     def _removed(self) -> frozenset[str]:
