@@ -133,6 +133,7 @@ test-slow: setup  ## run the simulations that validate the statistics
 	@$(BIN)/python -m pytest -m slow -n 2
 
 simulations: setup  ## run them, and write their rates into docs/statistics.md
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/row_simulations.py -j 2
 	@$(BIN)/python -m pytest -m slow -n 2 --update-simulations
 
 baselines: setup  ## record tests/baselines again with the pinned versions

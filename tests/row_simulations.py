@@ -16,13 +16,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import batched, combinations
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
 import row_worlds
+from boosters_eval import metrics, stats
 from boosters_eval.metrics import get
 from boosters_eval.metrics.linear import linearize
 from boosters_eval.stats.rows import RowScores, prepare_rows
+from boosters_eval.stats.sequential import SequentialRule
 from boosters_eval.stats.significance import Criteria, conclude, prepare
 from row_worlds import FOLDS, World, repetitions
 
@@ -54,6 +57,8 @@ WORLDS = {
         World("LightGBM 1000, three classes", "multiclass", "LightGBM", 1000, REAL, noise=(0.3,) * 2),
         World("LightGBM 1000, ranking", "ranking", "LightGBM", 1000, REAL),
         World("XGBoost 1000", "regression", "XGBoost", 1000, REAL, noise=(0.3,) * 2),
+        World("looks, ridge 300", "regression", "ridge", 300, 300, noise=(0.3,) * 3, blocks=10),
+        World("looks, tree 300", "regression", "tree", 300, 300, noise=(0.3,) * 3, blocks=10),
         World("power", "regression", "LightGBM", 1000, REAL, noise=(0.3, 0.49, 0.3, 0.425)),
     )
 }
@@ -97,6 +102,7 @@ NULLS: tuple[tuple[str, str, int], ...] = (  # world, metric, seeds; five seeds 
     ("XGBoost 1000", "rmse", 5),
 )
 ANY_PAIR = ("ridge 300", "LightGBM 300")
+LOOKS = ("looks, ridge 300", "looks, tree 300")
 LARGE, SMALL = 0.055, 0.035  # true differences of the world "power", in RMSE
 
 
@@ -164,6 +170,18 @@ def _simulate_nulls(world, drawn, counts):
             counts[f"any|{name}|count"] += any(pair.verdict in ("better", "worse") for pair in pairs)
 
 
+def _simulate_looks(world, drawn, counts):
+    """Whether any look of `--seeds auto` calls any of three equal sides better than another."""
+    rule, metric = SequentialRule(max_seeds=FOLDS * world.blocks, rope=0.0), get("rmse")
+    sides = [score_side(world, drawn, metric, side, rule.max_seeds) for side in range(len(world.noise))]
+    looks = [
+        conclude([judge(a[:seeds], b[:seeds], metric, alpha=rule.level, rope=0.0) for a, b in combinations(sides, 2)])
+        for seeds in rule.schedule
+    ]
+    counts[f"any|{world.name}|n"] += 1
+    counts[f"any|{world.name}|count"] += any(pair.verdict in ("better", "worse") for look in looks for pair in look)
+
+
 def _simulate_power(world, drawn, cases):
     """[percent, low, high, whether it was found, and by splits] of each repetition, by the size of the difference."""
     metric = get("rmse")
@@ -176,15 +194,19 @@ def _simulate_power(world, drawn, cases):
         cases.setdefault(f"power|{size:.1%}", []).append(told)
 
 
+_ROOMS = (Path(metrics.__file__).parent, Path(stats.__file__).parent)
+_CODE = (__file__, row_worlds.__file__, *(path for room in _ROOMS for path in sorted(room.glob("*.py"))))
+
+
 def simulate(name, share=1.0):
     """The counts of one world, from its file where they are known."""
     world = WORLDS[name]
     count = max(1, round(world.repetitions * share))
-    path = row_worlds.CACHE / "counts" / f"{name}-{count}.json"
+    path = row_worlds.CACHE / "counts" / row_worlds.digest_of(*_CODE) / f"{name}-{count}.json"
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
     began, counts = time.perf_counter(), Counter()
-    judged = _simulate_power if name == "power" else _simulate_nulls
+    judged = _simulate_power if name == "power" else _simulate_looks if name in LOOKS else _simulate_nulls
     for drawn in repetitions(world, count):
         judged(world, drawn, counts)
     counts[f"seconds|{name}"] = time.perf_counter() - began
@@ -212,7 +234,7 @@ def summarize(total):
         if f"{key}|n" in total:
             claim = f"{name}, {get(spec).label}, {seeds} seeds"
             found["null"][claim] = Count(int(total[f"{key}|count"]), int(total[f"{key}|n"]))
-    for name in ANY_PAIR:
+    for name in (*ANY_PAIR, *LOOKS):
         if f"any|{name}|n" in total:
             found["any"][name] = Count(int(total[f"any|{name}|count"]), int(total[f"any|{name}|n"]))
     for size in (LARGE, SMALL):

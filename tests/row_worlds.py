@@ -7,15 +7,21 @@ repeated runs of the simulations share them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-FOLDS, BLOCKS, FEATURES = 5, 2, 8
+FOLDS, FEATURES = 5, 8
 CHUNK = 20  # repetitions per file
 CACHE = Path(__file__).parents[1] / ".simulations"
+
+
+def digest_of(*paths):
+    """Of the code that something was made by, so that what is kept never outlives it."""
+    return hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class World:
     repetitions: int = 1000
     noise: tuple[float, ...] = (0.3,) * 4  # of each side's copy of the features
     twist: str = ""  # "groups", "weights", "tails", "rare"
+    blocks: int = 2  # partitions: five seeds each
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,13 @@ def draw(world, repetition):
     if world.twist == "groups":
         signal = signal + (x * rng.normal(scale=0.5, size=(units[-1] + 1, FEATURES))[units]).sum(axis=1)
     labels = _labels(rng, world, signal)
-    fold = np.stack([_partition(rng, labels, units, world) for _ in range(BLOCKS)])
+    fold = np.stack([_partition(rng, labels, units, world) for _ in range(world.blocks)])
     shape = (world.rows, 3) if world.task == "multiclass" else (world.rows,)
-    predictions = np.empty((len(world.noise), BLOCKS, *shape), dtype=np.float32)
+    predictions = np.empty((len(world.noise), world.blocks, *shape), dtype=np.float32)
     fit = LEARNERS[world.learner]
     for side, noise in enumerate(world.noise):
         seen = x + noise * rng.normal(size=x.shape)
-        for block in range(BLOCKS):
+        for block in range(world.blocks):
             for place in range(FOLDS):
                 test = fold[block] == place
                 mine = None if weights is None else weights[~test]
@@ -69,9 +76,10 @@ def draw(world, repetition):
 
 def repetitions(world, count, *, cached=True):
     """The first repetitions of a world, from the files or drawn now."""
+    folder = CACHE / "fits" / digest_of(__file__) / world.name
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))
-        path = CACHE / "fits" / world.name / f"{start:05d}-{len(numbers)}.npz"
+        path = folder / f"{start:05d}-{len(numbers)}.npz"
         if cached and path.exists():
             with np.load(path) as stored:
                 kept = {name: stored[name] for name in stored.files}
