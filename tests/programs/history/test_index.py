@@ -262,15 +262,6 @@ def test_results_file_of_several_machines_is_indexed_like_its_run(tmp_path):
     assert list(query.read_series(HistoryFilter(metrics=("train_time_s",)), tmp_path / "home")) == []
 
 
-def test_only_the_latest_runs_of_a_line_are_read_if_only_they_are_wanted(tmp_path):
-    for day in range(1, 6):
-        data = {"data_digest": "0" * 64} if day < 3 else {}
-        written_run(tmp_path, day, version=f"1.{day}", **data)
-    found = [(one.entry.started_at[8:10], one.left_out) for one in query.read_series(home=tmp_path, per_line=2)]
-    assert found == [("01", 0), ("02", 0), ("04", 1), ("05", 0)]
-    assert query.count_measured(home=tmp_path) == 5
-
-
 def test_verdicts_that_are_kept_are_those_of_one_comparison(tmp_path):
     """Values that differ, are the same, and came with failures or other splits."""
     for day, (value, step) in enumerate(((0.5, 0.001), (0.5, 0.001), (0.6, 0.002), (0.55, 0.03), (0.54, 0.001)), 1):

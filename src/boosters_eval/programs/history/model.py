@@ -92,7 +92,6 @@ class MetricSeries:
     settings: str  # a digest of what must be equal for two numbers to be comparable
     failed: int  # cells that gave no number
     observations: tuple[RepeatValue, ...]
-    left_out: int = 0  # earlier runs of its line that were not read, if it is the first that was
 
     @property
     def mean(self) -> float | None:

@@ -17,7 +17,6 @@ from boosters_eval.programs.history.index import IMPORTS, ask_index, stream_inde
 from boosters_eval.programs.history.model import EVERYTHING, Change, HistoryFilter, HistoryListing, HistoryRun
 from boosters_eval.programs.history.rows import (
     COUNTED,
-    choose_parts,
     choose_runs,
     encodable,
     find_number,
@@ -145,56 +144,11 @@ def find_run(reference: str, home: Path | None = None, parameter: str = "referen
     return _complete_entry((exact or chosen)[0], home)
 
 
-def read_series(
-    wanted: HistoryFilter = EVERYTHING, home: Path | None = None, *, per_line: int | None = None
-) -> Iterator[MetricSeries]:
-    """What finished runs measured, in the order of time; a run to which a later one added seeds is left out.
-
-    With `per_line`, only the latest so many runs of each line are read; the first of them tells how many were not.
-    """
+def read_series(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[MetricSeries]:
+    """What finished runs measured, in the order of time; a run to which a later one added seeds is left out."""
     with stream_index(home) as connection:
-        found = select_runs(connection, wanted, COUNTED)
-        latest = None if per_line is None else _latest(connection, {number for number, _ in found}, wanted, per_line)
-        for number, entry in reversed(found):
-            if latest is None or number in latest:
-                now = find_number(connection, entry) or number
-                for line, series in _measured(connection, now, entry, wanted):
-                    if latest is None:
-                        yield series
-                    elif line in latest[number]:
-                        yield replace(series, left_out=latest[number][line])
-
-
-def count_measured(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> int:
-    """How many runs `read_series` is about."""
-    measured = f"{COUNTED} AND EXISTS (SELECT 1 FROM series m WHERE m.run = r.id)"  # noqa: S608 (our names)
-    return ask_index(lambda connection: len(select_runs(connection, wanted, measured)), home, look=False)
-
-
-def _latest(
-    connection: sqlite3.Connection, numbers: set[int], wanted: HistoryFilter, per_line: int
-) -> dict[int, dict[int, int]]:
-    """The latest rows of each line, as {run: {line: how many earlier rows are left out, told by the first}}.
-
-    A line of the index is cut further where its data or metrics changed, so that no part of it is crowded out.
-    """
-    condition, values = choose_parts(wanted, "l")
-    rows = connection.execute(
-        "SELECT s.run, s.line, s.names, p.text FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
-        f" JOIN texts p ON p.id = s.repeats WHERE {condition} ORDER BY s.line, s.at DESC",
-        values,
-    )
-    parts: dict[tuple[int, int, str], list[int]] = {}
-    for run, line, names, repeats in rows:
-        if run in numbers:
-            data = repeats.partition(",")[0]  # its digest
-            parts.setdefault((line, names, data), []).append(run)
-    found: dict[int, dict[int, int]] = {}
-    for (line, *_), runs in parts.items():
-        for run in runs[:per_line]:
-            found.setdefault(run, {})[line] = 0
-        found[runs[:per_line][-1]][line] = max(0, len(runs) - per_line)
-    return found
+        for number, entry in reversed(select_runs(connection, wanted, COUNTED)):
+            yield from _measured(connection, find_number(connection, entry) or number, entry, wanted)
 
 
 def list_failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, str, str, int]]:
@@ -217,7 +171,7 @@ def read_run(entry: RunEntry, home: Path | None = None) -> tuple[list[MetricSeri
         number = _get_number(connection, entry)
         lost = select_parts(connection, EVERYTHING, f"{_LOST} AND p.run = ?", number)
         failed = {(config, target): cells for _, config, _, target, _, cells in lost}
-        return [one for _, one in _measured(connection, number, entry, EVERYTHING)], failed
+        return list(_measured(connection, number, entry, EVERYTHING)), failed
 
     return ask_index(ask, home)
 
@@ -294,8 +248,8 @@ def read_cell_seconds(home: Path | None = None) -> dict[tuple[str, str, str, str
 
 def _measured(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
-) -> Iterator[tuple[int, MetricSeries]]:
-    """What a run measured, with the line of each."""
+) -> Iterator[MetricSeries]:
+    """What a run measured, in the order of its plan."""
     rows = select_rows(connection, number, wanted)
     parts = select_parts(connection, wanted, "p.run = ?", number)
     order = {(config, target): place for place, (_, config, _, target, *_) in enumerate(parts)}
@@ -303,7 +257,7 @@ def _measured(
         for name, *_ in row.measures():
             found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
             if found is not None:
-                yield row.line, found
+                yield found
 
 
 def _get_number(connection: sqlite3.Connection, entry: RunEntry) -> int:

@@ -168,13 +168,12 @@ def report_history(request: ReportHistoryRequest) -> HistoryReport:
 
 def read_report(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
-    found = query.read_series(wanted, home, per_line=MOST_POINTS)
     lost = [
         HistoryFailure(**_tell_run(entry), config=config, target=target, machine=entry.machine, failed=failed)
         for entry, config, target, failed in query.list_failures(wanted, home)
     ]
-    report = build_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
-    return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
+    found = query.read_series(wanted, home)
+    return build_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
 
 
 def build_report(
@@ -187,7 +186,7 @@ def build_report(
     for one in series:
         key = (one.config, one.target, one.entry.machine, one.metric, one.data_digest, one.settings)
         kept.setdefault(key, deque(maxlen=MOST_POINTS)).append(one)
-        totals[key] += 1 + one.left_out
+        totals[key] += 1
         runs.add(one.entry.key)
     lost = tuple(failures)
     failed: dict[tuple[str, ...], list[HistoryFailure]] = {}
