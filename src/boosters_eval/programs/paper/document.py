@@ -263,7 +263,7 @@ def _lay_out_tables(comparison: PaperComparison) -> Iterator[Section]:
     for target in comparison.targets:
         title = f"{target.table}: {target.title}" if target.title else target.table
         grouped.setdefault(title, {}).setdefault(target.dataset, []).append(target)
-    headings = ("Model", "Metric", "Paper", "Ours", "Diff", "Tolerance", "z", "n", "Status")
+    headings = ("Model", "Metric", "Paper", "Ours", "Diff", "Status", "Tolerance", "z", "n")
     pages: list[Block] = []
     cards = 0
     for i, (title, datasets) in enumerate(grouped.items()):
@@ -271,7 +271,7 @@ def _lay_out_tables(comparison: PaperComparison) -> Iterator[Section]:
         drawn: list[Block] = []
         for dataset, targets in datasets.items():
             rows = tuple(row for target in targets for row in _print_rows(target))
-            printed.append(Group(dataset, (PlainTable(f"{title}, {dataset}", headings, rows),)))
+            printed.append(Group(dataset, (PlainTable(f"{title}, {dataset}", headings, rows, keys=2),)))
             names = dict.fromkeys(metric.metric_name for target in targets for metric in target.metrics)
             tables = [_make_table(title, dataset, name, targets) for name in names or ("",)]
             drawn += [Results(table, Charts(partial(draw_table, table, {}, 0.05))) for table in tables]
@@ -293,10 +293,11 @@ def _lay_out_tables(comparison: PaperComparison) -> Iterator[Section]:
 def _print_rows(target: TargetComparison) -> Iterator[tuple[str | int | MarkedCell, ...]]:
     name = _name_row(target)
     for metric in target.metrics:
-        *values, status = show_metric(metric)
-        yield (name, _label_metric(metric.metric_name), *values, metric.n, MarkedCell(status, _judge(metric)))
+        paper, ours, difference, tolerance, z, status = show_metric(metric)
+        values = paper, ours, difference, MarkedCell(status, _judge(metric)), tolerance, z
+        yield (name, _label_metric(metric.metric_name), *values, metric.n)
     if not target.metrics:
-        yield (name, *[MISSING] * 7, MarkedCell(MARKS["missing"][0], "missing"))
+        yield (name, *[MISSING] * 4, MarkedCell(MARKS["missing"][0], "missing"), *[MISSING] * 3)
 
 
 def _judge(metric: MetricComparison) -> CellStatus:

@@ -410,6 +410,15 @@ class PaperReport(ReportedFindings):
     def to_model(self) -> PaperComparison:
         return self.comparison
 
+    def show(self, screen: Screen) -> None:
+        """All of it, because the report is what was asked for."""
+        if not screen.is_terminal:
+            screen.write(self.to_markdown())
+            return
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+        print_document(self.document(), screen.console())
+
     def render(self, form: str) -> str:
         """The same comparison always gives the same bytes."""
         if form not in FORMATS:
@@ -429,8 +438,9 @@ class JudgedPaper(PaperReport):
         return self.comparison.exit_code
 
     def show(self, screen: Screen) -> None:
+        """The verdict and the tables; the report has the rest."""
         if not screen.quiet:
-            super().show(screen)
+            ReportedFindings.show(self, screen)
 
     def conclude(self, screen: Screen) -> None:
         """What could not be compared is told even where the verdict is not shown."""

@@ -1,4 +1,4 @@
-"""What one cell of a printed table says: a value with its digits, deviation, unit and marks; or why it was not read."""
+"""What cells and labels of a printed table say: values with their digits, metrics, directions, units and roles."""
 
 from __future__ import annotations
 
