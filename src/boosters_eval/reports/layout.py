@@ -180,23 +180,22 @@ def _tables(room: _Room, width: int) -> list[tuple[list[int], list[int]]] | None
 
 
 def _table(grid: Grid, columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:
-    framed = grid.framed
-    if framed:
-        yield Text("┌─" + "─┬─".join("─" * width for width in widths) + "─┐")
+    dashes = ["─" * width for width in widths]
+    top, rule, bottom = (
+        Text(f"{left}─{f'─{cross}─'.join(dashes)}─{right}") for left, cross, right in ("┌┬┐", "├┼┤", "└┴┘")
+    )
+    if grid.framed:
+        yield top
+    else:
+        rule = Text("──".join(dashes))
     yield from _row(grid, [Span(grid.headings[column], "bold") for column in columns], columns, widths)
-    yield _rule(widths, framed=framed)
+    yield rule
     for position, row in enumerate(grid.rows):
         if position in grid.rules:
-            yield _rule(widths, framed=framed)
+            yield rule
         yield from _row(grid, [row[column] for column in columns], columns, widths)
-    if framed:
-        yield Text("└─" + "─┴─".join("─" * width for width in widths) + "─┘")
-
-
-def _rule(widths: Sequence[int], *, framed: bool) -> Text:
-    if framed:
-        return Text("├─" + "─┼─".join("─" * width for width in widths) + "─┤")
-    return Text("─" * (sum(widths) + 2 * (len(widths) - 1)))
+    if grid.framed:
+        yield bottom
 
 
 def _row(grid: Grid, spans: Sequence[Span], columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import format_share
 from boosters_eval.reports.html import svg
 from boosters_eval.reports.html.svg import (
     AXIS,
@@ -47,7 +48,7 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
         chart.add(row.label, height, "name best" if cell.best else "name", middle=_MEAN / 2 + 4)
         chart.parts += strip
     said = "; ".join(f"{row.label} {cell.text}" for row, cell in rows)
-    interval = f" with its {svg.level(alpha)} interval" if any(cell.low is not None for _, cell in rows) else ""
+    interval = f" with its {format_share(1 - alpha)} interval" if any(cell.low is not None for _, cell in rows) else ""
     return chart.draw(
         column.heading,
         *_lines(lines, chart.scale, chart.bottom),
@@ -173,7 +174,7 @@ def forest_chart(table: ReportTable, position: int, *, reference: str | None = N
         chart.parts += _contrast(row, chart.scale, chart.add(row.name, _ROW))
     chart.bottom += _BOTTOM
     alpha = next((pair.alpha for pair in pairs if pair.alpha is not None), None)
-    interval = "" if alpha is None else f", with its {svg.level(alpha)} interval (all pairs)"
+    interval = "" if alpha is None else f", with its {format_share(1 - alpha)} interval (all pairs)"
     title = f"{svg.quantity(column)} {'over' if as_ratio else 'minus'} that of {reference}"
     said = "; ".join(f"{row.name} {row.verdict}" for row in rows)
     return chart.draw(

@@ -326,7 +326,3 @@ def caveat(column: Column) -> str:
 
 def quantity(column: Column) -> str:
     return column.quantity or column.label
-
-
-def level(alpha: float) -> str:
-    return f"{100 * (1 - alpha):.4g} %"
