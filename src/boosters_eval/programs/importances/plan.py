@@ -19,7 +19,7 @@ from boosters_eval.programs.benchmark.compare import collect_arguments
 from boosters_eval.programs.benchmark.planning import FitInputs, check_devices, fit_specs, prepare
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.importances.records import KINDS, FeatureUnit
-from boosters_eval.programs.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, name_columns
+from boosters_eval.programs.importances.workload import ImportancesSpec, name_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,46 +45,24 @@ class ExplanationInputs(FitInputs):
 
 
 def prepare_importances(request: ImportancesRequest) -> PreparedRun:
+    """A comparison whose models are asked what they rely on."""
     check_names(request)
     prepared = prepare(make_comparison(**collect_arguments(request)), request.seeds, request)
-    return plan_explanations(
-        prepared,
-        kinds=request.kinds,
-        permutations=request.permutations,
-        max_rows=request.max_rows,
-        groups=request.units,
-    )
-
-
-def plan_explanations(
-    prepared: PreparedRun,
-    *,
-    kinds: str | Iterable[str] = KINDS,
-    permutations: int = PERMUTATIONS,
-    max_rows: int = MAX_ROWS,
-    groups: Groups | None = None,
-) -> PreparedRun:
-    """The same run, whose models are asked what they rely on."""
     if prepared.growth is not None:
         raise ConfigError("The 'seeds' parameter of importances must be a count. Got 'auto' instead.")
     check_devices(prepared.plan)
-    wanted = choose_kinds(kinds)
-    for name, value in (("permutations", permutations), ("max_rows", max_rows)):
-        require(name, value, int, "a count of at least 1")
-        if value < 1:
-            raise ConfigError(f"{the(name)} must be a count of at least 1. Got {value} instead.")
+    kinds, groups, found = choose_kinds(request.kinds), request.units, prepared.inputs
     specs = [
         ImportancesSpec(
             **{name: getattr(spec, name) for name in FitSpec.model_fields if name != "workload"},
-            kinds=wanted,
-            permutations=permutations,
-            max_rows=max_rows,
-            groups=_units(groups, name_columns(open_stored(prepared.inputs.stored[spec.dataset].path)), spec.dataset),
+            kinds=kinds,
+            permutations=request.permutations,
+            max_rows=request.max_rows,
+            groups=_units(groups, name_columns(open_stored(found.stored[spec.dataset].path)), spec.dataset),
         )
         for spec in fit_specs(prepared.plan).values()
     ]
     plan = Plan.of(IMPORTANCES, specs, prepared.plan.refs, prepared.plan.excluded, prepared.plan.targets)
-    found = prepared.inputs
     arrays = RunFolder(find_home(prepared.settings.home).absolute() / "runs" / plan.run_id).arrays
     return replace(prepared, plan=plan, inputs=ExplanationInputs(found.stored, found.splitters, arrays))
 
@@ -102,12 +80,12 @@ def choose_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in asked)
 
 
-def _units(groups: Groups | None, names: tuple[str, ...], dataset: str) -> tuple[FeatureUnit, ...]:
+def _units(groups: Groups, names: tuple[str, ...], dataset: str) -> tuple[FeatureUnit, ...]:
     """The groups by the numbers of their columns. No column may be in two, and none may be named like a column."""
-    require("groups", groups, (Mapping, type(None)), "a dict of names and columns")
+    require("groups", groups, Mapping, "a dict of names and columns")
     taken: dict[int, str] = {}
     units = []
-    for group, members in (groups or {}).items():
+    for group, members in groups.items():
         if group in names:
             raise ConfigError(f"The group '{group}' has the name of a column of {dataset}: choose another.")
         columns = [_column(member, names) for member in ([members] if isinstance(members, str) else members)]
