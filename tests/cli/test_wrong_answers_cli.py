@@ -89,3 +89,51 @@ def test_features_that_float32_cannot_tell_apart_are_a_finding(place, boosters_e
     said = boosters_eval("compare", "-d", "stamps.csv:when", *LIBRARIES, "--dry-run", check=0).stderr
     assert "float32-feature: 'stamp' has 97 distinct values, but only 2 in float32" in said
     assert "[--drop stamp]" in said
+
+
+def answer(boosters_eval, *arguments):
+    """What stands above the first table."""
+    return boosters_eval("compare", *arguments, "-q", check=0).stdout.partition("\n| ")[0]
+
+
+def test_a_near_unique_text_column_is_told_with_what_to_do(place, boosters_eval):
+    cars().to_csv("cars.csv", index=False)
+    told = boosters_eval("compare", "-d", "cars.csv:mpg", "-l", "lightgbm", "xgboost", "-s", "2", "-q", check=0).stdout
+    assert "'Name' has 289 distinct texts in 398 rows: 1.4 rows each (--drop Name; or --split group:Name)" in told
+
+
+def patients():
+    rng = np.random.default_rng(0)
+    who = rng.permutation(np.repeat(np.arange(60), 25))
+    of_patient, effect = rng.normal(size=(60, 3)), rng.normal(size=60)
+    x = of_patient[who] + 0.1 * rng.normal(size=(1_500, 3))
+    y = 2 * effect[who] + 0.6 * rng.normal(size=1_500)
+    return pd.DataFrame({"patient_id": who, "a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "y": y})
+
+
+def test_groups_that_a_random_split_tears_apart_are_in_the_answer_and_following_it_ends_the_doubt(place, boosters_eval):
+    patients().to_csv("visits.csv", index=False)
+    command = ("-d", "visits.csv:y", "-l", "lightgbm", "xgboost", "-s", "2")
+    assert "the data are suspect: 'patient_id' groups rows whose targets are alike" in answer(boosters_eval, *command)
+    told = boosters_eval("compare", *command, check=0)
+    assert "falls from 0.8" in told.stdout
+    assert "--split group:patient_id" in told.stdout
+    found = json.loads(boosters_eval("compare", *command, "-f", "json", "-q", check=0).stdout)
+    assert next(iter(found["metadata"]["audits"].values()))["findings"][0]["option"] == "--split group:patient_id"
+    assert "suspect" not in answer(boosters_eval, *command, "--split", "group:patient_id")
+
+
+def test_copies_are_kept_together_by_a_column_that_is_named(place, boosters_eval):
+    frame = moments(offset=0).round(3)
+    pd.concat([frame, frame[:100]]).to_csv("copies.csv", index=False)
+    said = boosters_eval("compare", "-d", "copies.csv:when", "-l", "xgboost", "-s", "1", "--dry-run", check=0).stderr
+    assert "duplicate-rows: 100 of 700 rows" in said
+    assert "[--split group:x" in said
+
+
+def test_rows_without_a_target_are_offered_to_be_left_out_in_one_sentence(place, boosters_eval):
+    frame = moments(offset=0)
+    frame.loc[:4, "when"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    said = boosters_eval("compare", "-d", "gaps.csv:when", "-l", "xgboost", check=3).stderr
+    assert "is missing in 5 rows: --drop-missing-target leaves them out." in said

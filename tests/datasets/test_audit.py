@@ -98,7 +98,7 @@ def test_an_id_is_said(name, values, said):
         ("measured", lambda _, n: np.linspace(0.1, 1, n)),
         ("customer_id", lambda rng, n: rng.integers(0, 20, n)),  # many rows each: a category
         ("population", lambda rng, n: rng.integers(0, 10**12, n)),
-        ("surname", lambda rng, n: rng.choice([f"name {i}" for i in range(100)], n)),
+        ("surname", lambda rng, n: rng.choice([f"name {i}" for i in range(30)], n)),
         ("flag", lambda rng, n: rng.random(n) < 0.5),
     ],
 )
@@ -235,7 +235,7 @@ def test_texts_that_a_sample_hardly_meets_twice_are_no_ids():
     texts = np.array([f"u{i}" for i in range(rows // 2)])
     frame = pd.DataFrame({"x": rng.standard_normal(rows), "y": rng.standard_normal(rows)})
     twice = frame.assign(user=rng.permutation(np.concatenate([texts, texts])))
-    assert kinds(audited(twice)) == []
+    assert kinds(audited(twice)) == [("many-categories", "user")]
     once = frame.assign(user=[f"u{i}" for i in range(rows)])
     assert kinds(audited(once)) == [("id", "user")]
 
@@ -472,3 +472,35 @@ def test_no_frame_is_too_strange_to_be_audited(rows, task):
     audit = audited(frame, task)
     assert audit.rows == len(rows)
     assert {finding.kind for finding in audit.findings} <= set(KINDS)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_groups_are_found_by_what_a_split_would_lose_whatever_their_name(classes):
+    rng = np.random.default_rng(4)
+    who = rng.permutation(np.repeat(np.arange(80), 12))
+    effect = rng.normal(size=80)
+    y = effect[who] + 0.3 * rng.normal(size=len(who))
+    y = (y > 0).astype(int) if classes else y
+    b = rng.normal(size=80)[who] + 0.1 * rng.normal(size=len(who))
+    frame = pd.DataFrame({"batch": who, "a": rng.normal(size=len(who)), "b": b, "y": y})
+    assert kinds(audited(frame)) == [("groups", "batch")]
+    assert kinds(audited(frame.assign(batch=[f"w{i}" for i in who]))) == [("groups", "batch")]
+    unlike = frame.assign(y=rng.permutation(frame["y"]))
+    assert kinds(audited(unlike)) == []
+
+
+def test_a_number_whose_neighbors_are_alike_is_a_quantity_and_not_a_group():
+    rng = np.random.default_rng(5)
+    age = rng.integers(20, 80, 1_000)
+    frame = pd.DataFrame({"age": age, "a": rng.normal(size=1_000), "y": age / 10 + rng.normal(size=1_000)})
+    assert kinds(audited(frame)) == []
+
+
+def test_a_drift_is_found_by_what_predicting_later_rows_loses():
+    rng = np.random.default_rng(6)
+    days = pd.date_range("2020-01-01", periods=600)
+    walk = np.cumsum(rng.normal(size=600))
+    frame = pd.DataFrame({"day": days.strftime("%Y-%m-%d"), "a": rng.normal(size=600), "y": walk})
+    found = {finding.kind: finding for finding in audited(frame).findings}
+    assert found["drift"].option == "--split time:day"
+    assert found["drift"].severe

@@ -33,6 +33,7 @@ KEY = 10**15  # whole numbers beyond are keys, not quantities
 ALMOST_CONSTANT, MANY_ROWS = 0.999, 1_000
 ALMOST_MISSING = 0.95
 ALIKE = 0.95  # the share of distinct texts that must look like dates, or like numbers
+MANY_TEXTS, ROWS_EACH = 50, 5.0  # from so many texts on, so few rows of each are told
 TOLD_APART = 0.95  # the share of distinct values that float32 must keep apart
 FEW_NUMBERS = 10  # plain numbers kept as text are grades rather than quantities up to so many
 IN_ORDER = 0.99  # the share of steps that must not go back
@@ -71,6 +72,7 @@ class SampledColumn:
         """Whether its numbers are only codes."""
         return self.texts is not None or self.declared
 
+    @cached_property
     def whole(self) -> NDArray[Any]:
         """The numbers or codes in all rows."""
         return self.numbers if self.all_rows is None else self.all_rows()
@@ -104,7 +106,7 @@ class SampledColumn:
 
 
 def note_missing(column: SampledColumn) -> str:
-    if not len(column.known) and _is_missing(column.whole()).all():
+    if not len(column.known) and _is_missing(column.whole).all():
         return "has no value at all"
     return f"is missing in {format_share(column.missing, 1)} of the rows" if column.missing >= ALMOST_MISSING else ""
 
@@ -112,7 +114,7 @@ def note_missing(column: SampledColumn) -> str:
 def note_constant(column: SampledColumn) -> str:
     if len(column.counts) != 1 or column.missing:
         return ""
-    whole = column.whole()
+    whole = column.whole
     inexact = not column.categorical and whole.dtype.kind == "f" and abs(whole[0]) >= KEY  # they may well differ
     value = f"{column.known[0]:g}" if column.texts is None else f"'{column.texts[int(column.known[0])]}'"
     return f"is always {value}" if not inexact and (whole == whole[0]).all() else ""
@@ -136,12 +138,12 @@ def note_id(column: SampledColumn) -> str:
     if not column.almost_unique or (distinct < rows and not named):
         return ""
     said = f"is named like an id and has {distinct} distinct values in {rows} rows" if named else ""
-    return _note_row_numbers(column.whole()) or said
+    return _note_row_numbers(column.whole) or said
 
 
 def _note_key(column: SampledColumn) -> str:
     """That whole numbers are longer than a model can see, unless they are few."""
-    whole = column.whole()
+    whole = column.whole
     some = whole[:_KEYS_LOOKED_AT]
     exact = whole.dtype.kind != "f"
     largest = max(int(whole.max()), -int(whole.min())) if exact else 0
@@ -177,6 +179,17 @@ def grows(column: SampledColumn) -> bool:
         return False
     steps = np.diff(column.known)
     return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
+
+
+def note_many_texts(column: SampledColumn) -> str:
+    """That most texts are too rare for a model to learn anything of them but the rows themselves."""
+    rare = len(column.known) < ROWS_EACH * len(column.counts)  # in a sample too, or they are not in all rows
+    if column.texts is None or column.declared or len(column.counts) < MANY_TEXTS or not rare:
+        return ""
+    codes = column.whole[~np.isnan(column.whole)]
+    distinct = len(np.unique(codes))
+    each = len(codes) / distinct
+    return f"has {distinct} distinct texts in {len(codes)} rows: {each:.1f} rows each" if each < ROWS_EACH else ""
 
 
 def note_blurred(column: SampledColumn) -> str:

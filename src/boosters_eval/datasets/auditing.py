@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boosters_eval.core.text import count_of, format_share
 from boosters_eval.datasets import audit_columns as columns_alone
+from boosters_eval.datasets import audit_fits as fits
 from boosters_eval.datasets import audit_relations as relations
 from boosters_eval.datasets.audit_columns import (
     MOST_COLUMNS,
@@ -39,6 +41,7 @@ _FEATURES = ("numeric", "categorical")
 _MOST_COLUMNS, _MOST_CLASSES = 500, 100
 _MOST_TOLD, _MOST_NAMED = 3, 6  # findings of a kind; of more, one tells the names, up to so many
 _LONG_NAME = 80
+_MOST_FITS = 2  # columns whose groups are tried by a fit
 
 
 def audit_frame(
@@ -168,7 +171,40 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
     ids = found.get("id", {})  # which are to be dropped, rather than what rises with them
     for name, other, sense in relations.find_same_columns([column for column in usual if column.name not in ids]):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
+    known = found.get("leak", {}).keys() | ids.keys()
+    for kind, name, note, option in _splits(subject, [c for c in columns if c.name not in known], sample):
+        tell(kind, name, note, option)
     return found
+
+
+def _splits(
+    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None
+) -> Iterator[tuple[str, str, str, str]]:
+    """Columns by which rows should be split, since a quick fit loses much of its score if they are."""
+    if subject.task is Task.RANKING or np.isnan(subject.y).any():
+        return
+    tried = 0
+    for column in columns:
+        times = None if column.name in subject.asked or tried else _times(column, subject)
+        dated = times is not None and (columns_alone.note_dates(column) or columns_alone.in_order(times))
+        if times is not None and dated and not np.isnan(times).any():
+            tried += 1
+            seen = [replace(c, numbers=times) if c is column else c for c in columns]
+            loss = fits.measure_time(seen, times, subject, sample)
+            if loss is not None and loss.matters:
+                note = "orders rows in time: what a quick fit explains falls {loss} if it is to predict later rows"
+                yield "drift", column.name, note.format(loss=loss), f"--split time:{shlex.quote(column.name)}"
+    tried = 0
+    for column in columns:
+        repeats = (column.categorical or column.integers) and len(column.counts) >= fits.FEWEST_GROUPS
+        plain = repeats and column.name not in subject.asked | subject.dates and tried < _MOST_FITS
+        rows = fits.choose_group_rows(column, subject.y) if plain else None
+        if rows is not None:
+            tried += 1
+            loss = fits.measure_groups(subject.columns_at(rows), column.name, subject, rows)
+            if loss is not None and loss.matters:
+                note = "groups rows whose targets are alike: what a quick fit explains falls {loss} in new groups"
+                yield "groups", column.name, note.format(loss=loss), f"--split group:{shlex.quote(column.name)}"
 
 
 def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[str, str]]:
@@ -180,6 +216,9 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
         return {} if asked else {"constant": (note, "")}
     plain = not asked and column.name not in subject.dates
     found = _looks(column) if plain else {}
+    if plain and not found and (note := columns_alone.note_many_texts(column)):
+        name = shlex.quote(column.name)
+        found["many-categories"] = (note, f"{_several('--drop', [column.name])}; or --split group:{name}")
     if note := columns_alone.note_almost_constant(column):
         found["almost-constant"] = (note, "")
     if plain and not found and (note := columns_alone.note_blurred(column)):
@@ -276,7 +315,8 @@ def _of_rows(
         f" {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
         " copies on both sides"
     )
-    yield _finding(subject, "duplicate-rows", text, "--split group:COLUMN")
+    finest = max(looked_at, key=lambda column: len(column.counts)).name  # copies are equal in any column
+    yield _finding(subject, "duplicate-rows", text, f"--split group:{shlex.quote(finest)}")
 
 
 def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding]:

@@ -25,10 +25,13 @@ ColumnRole = Literal["target", "numeric", "categorical", "date", "constant", "id
 # The kinds of findings, the gravest first; that is the order in which they are told.
 KINDS = (
     "leak",
+    "drift",
+    "groups",
     "float32-target",
     "target-as-text",
     "duplicate-rows",
     "id",
+    "many-categories",
     "number-as-text",
     "date",
     "time-order",
@@ -42,8 +45,9 @@ KINDS = (
     "constant",
     "almost-constant",
 )
-SEVERE = frozenset({"leak", "float32-target", "duplicate-rows"})  # with these, scores do not say what they seem to
-NOTED = SEVERE | {"centered-target"}  # what every report tells, since it changes the answer
+# With these, scores do not say what they seem to.
+SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "duplicate-rows"})
+NOTED = SEVERE | {"centered-target", "many-categories", "time-order"}  # what every report tells, since it changes the answer
 
 
 class AuditedColumn(Model):

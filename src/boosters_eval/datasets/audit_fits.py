@@ -1,0 +1,165 @@
+"""What scores would lose if a split respected groups or time: measured by a quick fit, not guessed from names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.datasets.audit_relations import rank_values
+from boosters_eval.datasets.generated import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.datasets.audit_columns import RowNumbers, SampledColumn, Subject
+
+    _Floats = NDArray[np.float64]
+    _Codes = NDArray[np.int64]
+
+ROWS, COLUMNS = 5_000, 50  # that a quick fit sees
+_FEWEST_ROWS = 100
+FEWEST_GROUPS = 20  # fewer are levels of a category
+_ALIKE = 0.1  # the share of the target's variance that lies between groups, from which a fit is worth its time
+_ORDERED = 0.5  # the correlation of neighboring levels' means from which a number is a quantity, not an id
+_WORTH = 0.2  # the score on random splits below which there is nothing to lose
+_LOST = 0.5  # the share of the score that must be lost
+_MOST_CLASSES = 10
+_STREAM = 7  # keeps this use of the stream apart from its others
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a model explains of rows drawn at random, and of rows of new groups, or later ones."""
+
+    random: float
+    apart: float
+    noise: float  # the standard error of their difference
+
+    @property
+    def matters(self) -> bool:
+        least = max(_LOST * self.random, 3 * self.noise)
+        return self.random >= _WORTH and self.random - self.apart >= least
+
+    def __str__(self) -> str:
+        return f"from {self.random:.2f} to {max(self.apart, -9.99):.2f}"
+
+
+def choose_group_rows(column: SampledColumn, target: _Floats) -> RowNumbers | None:
+    """Rows in which the levels of a column are whole groups, if these are worth a fit: alike within, in no order."""
+    values = column.whole
+    every = -(-len(values) // ROWS)
+    if every == 1:
+        rows = np.arange(len(values))
+    else:  # whole groups, chosen by a hash of their key
+        mixed = np.nan_to_num(values).astype(np.int64).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        rows = np.flatnonzero(mixed < np.uint64(2**64 // every))
+        if not _FEWEST_ROWS <= len(rows) <= 4 * ROWS:
+            rows = np.flatnonzero(_drawn(len(values), ROWS))
+    keys = values[rows]
+    known = ~np.isnan(keys)
+    rows, keys = rows[known], keys[known]
+    _, codes, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    if len(rows) < _FEWEST_ROWS or not FEWEST_GROUPS <= len(sizes) <= len(rows) / 2:
+        return None
+    means, alike = _between(rank_values(target[rows]), codes, sizes)
+    if alike < _ALIKE or (not column.categorical and _follow(means) > _ORDERED):
+        return None
+    return rows
+
+
+def measure_groups(columns: Sequence[SampledColumn], name: str, subject: Subject, rows: RowNumbers) -> Loss | None:
+    """What is lost where groups are kept whole; None if there are too few rows or columns to tell."""
+    own = next((column for column in columns if column.name == name), None)
+    if own is None:
+        return None
+    _, codes = np.unique(own.numbers, return_inverse=True)
+    order = Stream(0, _STREAM, len(codes)).order(int(codes.max()) + 1)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return _measure(columns, subject, rows, place[codes] % 2 == 0, both=True)
+
+
+def measure_time(
+    columns: Sequence[SampledColumn], times: _Floats, subject: Subject, rows: RowNumbers | None
+) -> Loss | None:
+    """What is lost where later rows are predicted from earlier ones."""
+    every = np.arange(len(subject.y)) if rows is None else rows
+    return _measure(columns, subject, every, rank_values(times) < 0.5, both=False)
+
+
+def _measure(
+    columns: Sequence[SampledColumn], subject: Subject, rows: RowNumbers, first: NDArray[np.bool_], *, both: bool
+) -> Loss | None:
+    features = columns[:COLUMNS]
+    some = np.flatnonzero(_drawn(len(rows), ROWS))
+    first = first[some]
+    least = len(some) // 10
+    if not features or len(some) < _FEWEST_ROWS or not least <= first.sum() <= len(some) - least:
+        return None
+    x = np.column_stack([_filled(column.numbers[some]) for column in features])
+    y = _targets(subject.y[rows[some]], classes=subject.task.is_classification)
+    mixed = Stream(1, _STREAM, len(some)).uniform(len(some)) < first.mean()
+    predict = _fit_and_predict(x, y)
+    missed = [_missed(predict, y, side, both=both) for side in (mixed, first)]
+    return Loss(*(1 - float(each.mean()) for each in missed), float(np.hypot(*(e.std() / e.size**0.5 for e in missed))))
+
+
+def _missed(
+    predict: Callable[[NDArray[np.bool_]], _Floats], y: _Floats, first: NDArray[np.bool_], *, both: bool
+) -> _Floats:
+    """The squared error of each row by a model of the other half, in variances of the target."""
+    sides = [first, ~first] if both else [first]
+    errors = [((predict(side) - y[~side]) ** 2).sum(axis=1) for side in sides]
+    found: _Floats = np.concatenate(errors) / (y.var(axis=0).sum() or 1.0)
+    return found
+
+
+def _fit_and_predict(x: NDArray[np.float32], y: _Floats) -> Callable[[NDArray[np.bool_]], _Floats]:
+    """A small forest: it runs in this process without threads, which the workers' forks would not survive."""
+    from sklearn.ensemble import RandomForestRegressor  # noqa: PLC0415 (slow to import, and seldom needed)
+
+    def predict(side: NDArray[np.bool_]) -> _Floats:
+        forest = RandomForestRegressor(10, max_depth=12, min_samples_leaf=2, max_features=0.5, random_state=0)
+        found: _Floats = forest.fit(x[side], y[side].squeeze()).predict(x[~side])
+        return found.reshape(len(found), -1)
+
+    return predict
+
+
+def _targets(y: _Floats, *, classes: bool) -> _Floats:
+    if not classes:
+        return y.reshape(-1, 1)
+    labels, counts = np.unique(y, return_counts=True)
+    kept = labels[np.argsort(-counts, kind="stable")[:_MOST_CLASSES]]
+    found: _Floats = (y[:, None] == kept[None, :]).astype(np.float64)
+    return found
+
+
+def _filled(numbers: _Floats) -> NDArray[np.float32]:
+    """A missing value is lower than all others."""
+    lowest = float(np.nanmin(numbers, initial=0.0))
+    found: NDArray[Any] = np.where(np.isnan(numbers), lowest - 1 - abs(lowest), numbers)
+    return found.astype(np.float32)
+
+
+def _drawn(total: int, count: int) -> NDArray[np.bool_]:
+    return Stream(2, _STREAM, total).uniform(total) < count / max(total, 1)
+
+
+def _between(y: _Floats, codes: _Codes, sizes: _Codes) -> tuple[_Floats, float]:
+    """The mean of each group, and the share of the variance between groups beyond what chance gives."""
+    means = np.bincount(codes, weights=y) / sizes
+    within = float(((y - means[codes]) ** 2).sum()) / max(len(y) - len(sizes), 1)
+    between = float((sizes * (means - y.mean()) ** 2).sum()) / (len(sizes) - 1)
+    typical = len(y) / len(sizes)
+    return means, (between - within) / (between + (typical - 1) * within or 1.0)
+
+
+def _follow(means: _Floats) -> float:
+    """The correlation between the means of neighboring levels."""
+    a, b = means[1:] - means.mean(), means[:-1] - means.mean()
+    return float(a @ b / np.sqrt((a @ a) * (b @ b) or 1.0))
