@@ -104,8 +104,9 @@ def _measure(
     y = _targets(subject.y[rows[some]], classes=subject.task.is_classification)
     mixed = Stream(1, _STREAM, len(some)).uniform(len(some)) < first.mean()
     predict = _fit_and_predict(x, y)
-    missed = [_missed(predict, y, side, both=both) for side in (mixed, first)]
-    return Loss(*(1 - float(each.mean()) for each in missed), float(np.hypot(*(e.std() / e.size**0.5 for e in missed))))
+    drawn, apart = (_missed(predict, y, side, both=both) for side in (mixed, first))
+    noise = float(np.hypot(drawn.std() / drawn.size**0.5, apart.std() / apart.size**0.5))
+    return Loss(1 - float(drawn.mean()), 1 - float(apart.mean()), noise)
 
 
 def _missed(

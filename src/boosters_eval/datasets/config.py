@@ -47,7 +47,11 @@ KINDS = (
 )
 # With these, scores do not say what they seem to.
 SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "duplicate-rows"})
-NOTED = SEVERE | {"centered-target", "many-categories", "time-order"}  # what every report tells, since it changes the answer
+NOTED = SEVERE | {
+    "centered-target",
+    "many-categories",
+    "time-order",
+}  # what every report tells, since it changes the answer
 
 
 class AuditedColumn(Model):
