@@ -442,7 +442,7 @@ class TestStatistical:
             )
 
         recorded = Snapshot.of_baseline(make_baseline(run(0.5, 0.6, 0.5, 0.6)))
-        found = check(recorded, Snapshot.of_run(run(0.56, 0.6, 0.54, 0.61)), CheckRules(statistical=True))
+        found = check(recorded, Snapshot.of_run(run(0.56, 0.62, 0.55, 0.63)), CheckRules(statistical=True))
         assert found.findings[0].status is Status.SUSPECTED
         assert found.findings[0].note.endswith("more seeds would not decide, as they add no windows of time")
         assert found.findings[0].seeds_needed is None
