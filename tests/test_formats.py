@@ -138,7 +138,7 @@ def test_history_names_the_file_of_another_format(name, tmp_path):
     path.write_text(path.read_text().replace('"schema_version": 10', '"schema_version": 99', 1))
     (entry,) = query.list_runs(home=tmp_path)
     assert entry.state == "unreadable"
-    assert re.match(rf"{name}: is a (plan|record of a run) of format 99, which", entry.fault)
+    assert re.match(rf"{name} is a (plan|record of a run) of format 99, which", entry.fault)
 
 
 def test_files_of_a_run_have_one_format():

@@ -24,14 +24,14 @@ _LATEST = 30  # runs that are judged at the end of a run: those that are listed
 
 
 def judge_latest(connection: sqlite3.Connection) -> None:
-    """Judge what a listing will show, so that it need not load scipy."""
-    judge = Judge(connection)
+    """RunJudge what a listing will show, so that it need not load scipy."""
+    judge = RunJudge(connection)
     for number, entry in select_runs(connection, HistoryFilter(limit=_LATEST)):
         judge.compare(number, entry, usual=True)
     judge.keep()
 
 
-class Judge:
+class RunJudge:
     """Compares runs with the runs before them. What was not known yet is kept for the next question."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

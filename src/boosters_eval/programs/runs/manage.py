@@ -78,17 +78,15 @@ class RunListing(ReportedFindings):
     short: bool = False  # as a terminal shows them
 
     def document(self) -> Document:
-        columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells", "size")
+        columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
         rows: list[tuple[PlainCell, ...]] = [
-            (
-                *(run.run_id, _name(run) or None, _started(run), run.kind or None, describe_cells(run)),
-                format_size(run.size),
-            )
-            for run in self.runs
+            (run.run_id, _name(run) or None, _started(run), run.kind or None, describe_cells(run)) for run in self.runs
         ]
         if not self.short:
-            columns += ("predictions", "attempts", "command")
-            more = [(format_size(run.predictions), run.attempts, _command(run)) for run in self.runs]
+            columns += ("size", "predictions", "attempts", "command")
+            more = [
+                (format_size(run.size), format_size(run.predictions), run.attempts, _command(run)) for run in self.runs
+            ]
             rows = [(*row, *rest) for row, rest in zip(rows, more, strict=True)]
         return Document("Runs", sections=(Section("runs", "", (PlainTable("Runs", columns, tuple(rows)),)),))
 
