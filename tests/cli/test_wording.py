@@ -51,4 +51,4 @@ def test_every_option_of_compare_that_has_a_default_states_it(boosters_eval):
 @pytest.mark.parametrize("command", ["compare", "run"])
 def test_the_help_on_seeds_names_all_that_is_accepted(boosters_eval, command):
     text = " ".join(boosters_eval(command, "--help", check=0).stdout.split())
-    assert "Number of random splits, or auto to add seeds until every pair has a verdict." in text
+    assert "Number of splits, or auto to add seeds until every pair has a verdict." in text
