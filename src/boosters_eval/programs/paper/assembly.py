@@ -107,7 +107,7 @@ class BenchmarkTable(Model):
     values: int  # that were read
 
 
-class Identity(NamedTuple):
+class EntryKey(NamedTuple):
     """What values are known by besides their metric: cells of the same identity are one entry."""
 
     group: str
@@ -152,7 +152,7 @@ class _Assembly:
         self.named = find_metrics(self._of_all(found.title)) or find_metrics(self._of_all(self.about))
         self.no_deviation = is_not_deviation(self.about)
         self.unread = list(found.table.faults)
-        self.drafts: dict[Identity, _Draft] = {}
+        self.drafts: dict[EntryKey, _Draft] = {}
         self.directions: dict[str, Better | None] = {}
         self.cells = 0
         headers = self.layout.headers
@@ -282,7 +282,7 @@ class _Assembly:
                 return part.unit, part.direction or way
         return "", way
 
-    def _find_draft(self, row: DataRow, column: _Column) -> tuple[Identity, _Draft, tuple[str, ...]]:
+    def _find_draft(self, row: DataRow, column: _Column) -> tuple[EntryKey, _Draft, tuple[str, ...]]:
         named: dict[Role, str] = dict(column.names)
         groups: list[str] = []
         notes: list[str] = []
@@ -302,7 +302,7 @@ class _Assembly:
             elif value and not (axis.kind == "key" and axis.number == 0 and self.layout.keys > 1 and value.isdecimal()):
                 groups.append(value)
         dataset, metrics = self._find_metrics(named, column)
-        identity = Identity(" / ".join(groups), named.get("models") or self.options.model or UNNAMED, dataset)
+        identity = EntryKey(" / ".join(groups), named.get("models") or self.options.model or UNNAMED, dataset)
         return identity, self.drafts.setdefault(identity, _Draft(row.line, hardware, notes)), metrics
 
     def _needs(self, axis: Axis) -> bool:
@@ -322,7 +322,7 @@ class _Assembly:
                 self.unread += faults
         self.unread.sort(key=lambda each: each.line)
 
-    def _finish(self, identity: Identity, draft: _Draft) -> BenchmarkEntry:
+    def _finish(self, identity: EntryKey, draft: _Draft) -> BenchmarkEntry:
         metrics: dict[str, float] = {}
         stds: dict[str, float] = {}
         printed: dict[str, str] = {}
