@@ -112,7 +112,7 @@ def test_rows_unfold_by_keyboard_and_their_numbers_are_those_of_the_json(visit, 
     seen.page.locator("#rows summary").first.focus()
     seen.page.keyboard.press("Enter")
     fold = seen.page.get_by_role("region", name=f"Row {rows[0].row} by predictions")
-    name, value = fold.locator("tbody tr").first.locator("td").all_inner_texts()[:2]
+    name, value = fold.locator("tbody tr").first.locator("th, td").all_inner_texts()[:2]
     assert float(value) == pytest.approx(rows[0].values[name], rel=1e-6)
 
 
