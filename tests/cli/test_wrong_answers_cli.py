@@ -137,3 +137,25 @@ def test_rows_without_a_target_are_offered_to_be_left_out_in_one_sentence(place,
     frame.to_csv("gaps.csv", index=False)
     said = boosters_eval("compare", "-d", "gaps.csv:when", "-l", "xgboost", check=3).stderr
     assert "is missing in 5 rows: --drop-missing-target leaves them out." in said
+
+
+def sales(days=700):
+    """A trend and a season: who does not know the date cannot do better than the mean."""
+    rng = np.random.default_rng(2)
+    day = pd.date_range("2022-01-01", periods=days)
+    y = 100 + 40 * np.sin(2 * np.pi * day.day_of_year / 365) + 10 * (day.day_of_week >= 5) + rng.normal(0, 3, days)
+    return pd.DataFrame({"date": day.strftime("%Y-%m-%d"), "noise": rng.normal(size=days), "sold": y})
+
+
+def test_the_hint_to_split_by_time_is_in_the_report_and_following_it_keeps_the_date_as_features(place, boosters_eval):
+    sales().to_csv("sales.csv", index=False)
+    command = ("-d", "sales.csv:sold", "-l", "lightgbm", "xgboost")
+    told = boosters_eval("compare", *command, "-s", "2", "-q", check=0).stdout
+    assert "--split time:date" in told
+    split = ("--split", "time:date")
+    kept = compare(boosters_eval, *command, *split)
+    dropped = compare(boosters_eval, *command, *split, "--drop", "date")
+    assert mean(kept["xgboost"]) < 0.6 * mean(dropped["xgboost"])
+    assert kept["xgboost"][0]["data_digest"] != dropped["xgboost"][0]["data_digest"]
+    said = boosters_eval("compare", *command, *split, "--dry-run", check=0).stderr
+    assert "rows are split by 'date', which models see as date.ordinal, date.year, date.month" in said

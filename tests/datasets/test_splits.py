@@ -417,7 +417,7 @@ def test_a_loader_gives_times_beside_the_features():
 def test_a_frame_of_a_loader_may_have_a_column_of_dates():
     frame = frame_of(day=DAYS).drop(columns="target")
     table = stored((frame, Y), "time:day")
-    assert table.feature_names == ("a", "b")
+    assert table.feature_names[:3] == ("a", "b", "day.ordinal")
     assert (np.diff(table.split_by) > 0).all()
 
 
@@ -427,8 +427,18 @@ def test_a_frame_of_a_loader_may_have_a_column_of_dates():
 def test_times_of_a_users_frame_may_be_dates_texts_or_numbers(days):
     config, table = from_frame("time:day", day=days)
     assert (np.diff(table.split_by) > 0).all()
-    assert table.feature_names == config.feature_names == ("a", "b")
     assert config.split_by == "time:day"
+    ordinal = "day" if isinstance(days, np.ndarray) else "day.ordinal"
+    assert table.feature_names == config.feature_names
+    assert table.feature_names[:3] == ("a", "b", ordinal)
+    assert (np.diff(table.x[:, 2]) > 0).all()
+    assert any(f"rows are split by 'day', which models see as {ordinal}" in note for note in config.notes)
+
+
+def test_times_are_no_feature_if_they_are_dropped():
+    _, table = from_frame("time:day", DataSettings(drop=("day",)), day=DAYS)
+    assert table.feature_names == ("a", "b")
+    assert (np.diff(table.split_by) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -449,9 +459,10 @@ def test_groups_that_are_only_written_differently_are_one_group():
     assert table.split_by.tolist() == [0, 0, 0, 0, 0, 1, 1, 2] * 5
 
 
-def test_the_column_stays_a_feature_if_it_is_kept():
-    _, table = from_frame("time:day", DataSettings(keep=("day",)), day=np.arange(N))
+def test_groups_stay_a_feature_if_they_are_kept_and_a_time_of_arrays_stays_one():
+    _, table = from_frame("group:day", DataSettings(keep=("day",)), day=np.arange(N))
     assert table.feature_names == ("a", "b", "day")
+    assert stored(Table(X, Y, feature_names=("day", "b")), "time:day").feature_names == ("day", "b")
 
 
 def test_groups_of_a_users_frame_become_codes():

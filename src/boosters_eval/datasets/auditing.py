@@ -60,7 +60,7 @@ def audit_frame(
     the user wants as they are, so that nothing is said of how they look.
     """
     roles = {column.name: column for column in columns if column.name != target}
-    used = [name for name, column in roles.items() if column.used][:MOST_COLUMNS]
+    used = [name for name, column in roles.items() if column.used and column.role != "time"][:MOST_COLUMNS]
     y, labels = encode_target(frame[target], classes=task.is_classification)
     subject = Subject(
         name=name,

@@ -13,6 +13,7 @@ from boosters_eval.core.errors import DatasetError
 from boosters_eval.core.text import join_words
 from boosters_eval.datasets.config import Table, parse_split
 from boosters_eval.datasets.splits import follow_split, read_split_values
+from boosters_eval.datasets.texts import spread_times
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -162,12 +163,15 @@ def as_table(config: DatasetConfig, raw: Any) -> Table:
 
 
 def _from_frame(config: DatasetConfig, frame: Any, y: Any) -> Table:
-    """A date could not be a feature: the column of the split is taken out first."""
+    """The column of the split is taken out first; times come back as features that models can use."""
     by = parse_split(config.split_by)
     if by is None or by.column not in frame.columns:
         return table_from_frame(frame, y)
     found = read_split_values(config.name, by, frame[by.column])
-    return replace(table_from_frame(frame.drop(columns=by.column), y), split_by=found, split_column=by.column)
+    rest = frame.drop(columns=by.column)
+    if by.kind == "time":
+        rest = rest.assign(**spread_times(by.column, frame[by.column]))
+    return replace(table_from_frame(rest, y), split_by=found, split_column=by.column)
 
 
 def _require(holds: bool | np.bool, sentence: str) -> None:

@@ -17,6 +17,7 @@ from boosters_eval.datasets.checks import is_text, table_from_frame
 from boosters_eval.datasets.columns import find_name_problems, read_target, use_column
 from boosters_eval.datasets.config import AuditedColumn, DataAudit
 from boosters_eval.datasets.splits import read_split_values
+from boosters_eval.datasets.texts import spread_times
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -60,14 +61,15 @@ class Examination:
     def examine(self, frame: pd.DataFrame) -> Examined:
         """Use each column as the settings ask for, or as what it is found to be.
 
-        The column of the split is not a feature, unless the settings keep it.
+        The groups of a split are not a feature, unless the settings keep them; times are, unless they are dropped.
         """
         frame = self._keep_rows(self._name_columns(frame))
         groups = None
         if self.task is Task.RANKING:
             frame, groups = self._sort_by_query(frame)
         split_by = self._read_split(frame)
-        columns, features = self._read_features(frame, self._find_apart(grouped=groups is not None))
+        apart = self._find_apart(grouped=groups is not None)
+        columns, features = self._read_features(frame, apart, timed=split_by is not None)
         if not features:
             self.problems.append(f"{self.source} has no column besides the target '{self.target}'.")
         y, task, reason = self._read_target(frame[self.target].dropna())
@@ -166,7 +168,7 @@ class Examination:
             return None
 
     def _read_features(
-        self, frame: pd.DataFrame, apart: dict[str, AuditedColumn]
+        self, frame: pd.DataFrame, apart: dict[str, AuditedColumn], *, timed: bool
     ) -> tuple[tuple[AuditedColumn, ...], dict[str, pd.Series[Any]]]:
         columns: list[AuditedColumn] = []
         features: dict[str, pd.Series[Any]] = {}
@@ -174,18 +176,26 @@ class Examination:
             if name == self.target or name in self.settings.drop:
                 role: ColumnRole = "target" if name == self.target else "dropped"
                 columns.append(AuditedColumn(name=name, role=role, used=False))
+            elif name in apart and apart[name].role == "time":
+                parts = spread_times(name, frame[name]) if timed else {}
+                columns.append(apart[name].replace(used=True))
+                features |= self._without_clash(name, parts, frame)
+                self.notes.append(f"rows are split by '{name}', which models see as {', '.join(parts)}")
             elif name in apart and name not in self.settings.keep:
                 columns.append(apart[name])
             else:
                 use = self._use(name, frame[name])
                 columns.append(AuditedColumn(name=name, role=use.role, note=use.note))
-                taken = [part for part in use.columns if part != name and part in frame.columns]
-                if taken:
-                    self.problems.append(
-                        f"The date '{name}' would become '{taken[0]}', but there is such a column: rename it."
-                    )
-                features |= use.columns
+                features |= self._without_clash(name, use.columns, frame)
         return tuple(columns), features
+
+    def _without_clash(
+        self, name: str, parts: dict[str, pd.Series[Any]], frame: pd.DataFrame
+    ) -> dict[str, pd.Series[Any]]:
+        taken = [part for part in parts if part != name and part in frame.columns]
+        if taken:
+            self.problems.append(f"The date '{name}' would become '{taken[0]}', but there is such a column: rename it.")
+        return parts
 
     def _read_target(self, column: pd.Series[Any]) -> tuple[Any, Task, str]:
         try:

@@ -308,7 +308,7 @@ _WHOLE = re.compile(r"^(-?\d+)\.0*$")
 
 
 def follow_split(config: DatasetConfig, table: Table) -> Table:
-    """The table with the column that its data set is split by, which is no feature; without one if it has no use."""
+    """The table with the column that its data set is split by: groups are no feature any more, times stay one."""
     by = parse_split(config.split_by)
     if by is None:
         return replace(table, split_by=None, split_column="")
@@ -318,7 +318,8 @@ def follow_split(config: DatasetConfig, table: Table) -> Table:
         position = _position(config.name, table, by)
         if by.kind == "time" and position in table.categorical:
             raise DataFileError(f"Column '{by.column}' of data set '{config.name}' has categories, not times.")
-        values, table = table.x[:, position], _without(config.name, table, position)
+        values = table.x[:, position]
+        table = table if by.kind == "time" else _without(config.name, table, position)
     found = read_split_values(config.name, by, values)
     _check_queries(config.name, by, table, found)
     return replace(table, split_by=found, split_column=by.column)

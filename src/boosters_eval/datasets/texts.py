@@ -131,6 +131,21 @@ def split_dates(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
     return {f"{name}.{part}": column for part, column in (varying or {"year": parts["year"]}).items()}
 
 
+def spread_times(name: str, column: Any) -> dict[str, pd.Series[Any]]:
+    """The features made of a time that rows are split by: a number itself; of a date, the days since the first one too.
+
+    Without them a model could not follow what changes with time, such as a trend or a season.
+    """
+    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
+
+    column = pd.Series(column)
+    found = None if column.dtype.kind in "biuf" else parse_dates(column)
+    if found is None:
+        return {name: column}
+    days = (found.moments - found.moments.min()).dt.total_seconds() / 86_400
+    return {f"{name}.ordinal": days, **split_dates(name, found.moments)}
+
+
 # The marks of decimals and of thousands, the likeliest first: of two that fit equally well the first is taken.
 NOTATIONS: list[tuple[str, str | None]]
 NOTATIONS = [(".", None), (".", ","), (",", None), (",", "."), (".", " "), (",", " "), (".", "'")]
