@@ -159,3 +159,20 @@ def test_the_hint_to_split_by_time_is_in_the_report_and_following_it_keeps_the_d
     assert kept["xgboost"][0]["data_digest"] != dropped["xgboost"][0]["data_digest"]
     said = boosters_eval("compare", *command, *split, "--dry-run", check=0).stderr
     assert "rows are split by 'date', which models see as date.ordinal, date.year, date.month" in said
+
+
+def test_names_with_signs_are_shown_as_given_and_classes_by_their_labels(place, boosters_eval):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"größe/cm²": rng.normal(size=60), "t": np.arange(60), "Preis €": rng.normal(size=60)})
+    frame["kind"] = ["red"] * 40 + ["green"] * 15 + ["blue"] * 5
+    frame.to_csv("shop.csv", index=False)
+    done = boosters_eval("compare", "-d", "shop.csv:Preis €", "-l", "xgboost", "-s", "1", "--drop", "kind", check=0)
+    assert "## shop.Preis €/gbdt" in done.stdout
+    command = ("compare", "-d", "shop.csv:kind", "-l", "xgboost", "--split", "time:t")
+    assert "class 'blue' of shop.kind has no training row in window 1" in boosters_eval(*command, check=3).stderr
+
+
+def test_a_data_set_without_its_option_is_answered_with_what_to_type(place, boosters_eval):
+    said = boosters_eval("compare", "sales.csv", check=3).stderr
+    assert "'sales.csv' stands alone: a data set is given as -d sales.csv:COLUMN, with the column to predict." in said
+    assert "given as -d iris." in boosters_eval("compare", "iris", check=3).stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -254,11 +255,19 @@ def _crash_report() -> str:
     return name
 
 
+_EXTRA_WORDS = re.compile(r"Got unexpected extra arguments? \((.+)\)")
+
+
 def _parser_sentence(error: click.ClickException) -> str:
     text, context = error.format_message(), getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context is not None:
         known = [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)]
         text = f"No such option '{error.option_name}'.{suggest(error.option_name, known)}"
+    elif (found := _EXTRA_WORDS.match(text)) and context is not None:
+        word = found[1].split()[0]
+        if any("-d" in each.opts for each in context.command.params):
+            column = ":COLUMN, with the column to predict" if "." in word and ":" not in word else ""
+            text = f"'{word}' stands alone: a data set is given as -d {word}{column}"
     path = context.command_path if context is not None else "boosters-eval"
     return f"{text.rstrip('.')}{'' if text.endswith('?') else '.'} See '{path} --help'."
 

@@ -291,7 +291,7 @@ def _declare(name: str, source: str, found: Examined, load: Callable[[], Table],
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
     said += [f"reading: {found.reading.text}"] if found.reading and found.reading.text else []
-    safe = re.sub(r"[^\w.+-]", "_", name)
+    safe = re.sub(r"[^\w.+ %#()$€£¥₹°-]", "_", name)
     config = DatasetConfig(
         name=safe,
         task=found.task,

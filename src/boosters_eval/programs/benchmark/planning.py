@@ -201,7 +201,7 @@ def _make_plan(
         if len(refs) + len(libraries) * len(repeats) > MAX_CELLS:
             raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
         if libraries:
-            _check_splits(spec, data, repeats)
+            _check_splits(spec, data, repeats, config.dataset.audit)
         refs += [CellRef(len(specs), name, *repeat, part) for name in libraries for repeat, part in repeats]
         specs.append(spec)
     targets = [target_of(benchmarks.runner(name)) for name in dict.fromkeys(ref.target for ref in refs)]
@@ -313,7 +313,9 @@ def _needs_centering(spec: FitSpec, data: Stored) -> bool:
     return numeric and spec.profile is Profile.PARITY and find_coarse_step(open_stored(data.path).y) is not None
 
 
-def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[tuple[Repeat, Part | None]]) -> None:
+def _check_splits(
+    spec: FitSpec, data: Stored, repeats: Iterable[tuple[Repeat, Part | None]], audit: DataAudit | None
+) -> None:
     """Refuse a plan, once, whose splits cannot be made or leave a class without a row to learn from."""
     if spec.split.kind == "random":
         return
@@ -333,8 +335,10 @@ def _check_splits(spec: FitSpec, data: Stored, repeats: Iterable[tuple[Repeat, P
         missing = np.setdiff1d(table.y, np.asarray(table.y)[rows])
         if spec.task.is_classification and len(missing):
             where = f"window {(repeat.fold or 0) + 1}" if by_time else str(repeat)
+            labels = list(audit.classes) if audit is not None and len(audit.classes) == data.n_classes else []
+            label = f"'{labels[int(missing[0])]}'" if labels else f"{missing[0]:g}"
             raise ConfigError(
-                f"{spec.name}: class {missing[0]:g} of {spec.dataset} has no training row in {where} of the split by"
+                f"{spec.name}: class {label} of {spec.dataset} has no training row in {where} of the split by"
                 f" {spec.split.kind} '{spec.split.column}': leave the class out, or split in another way."
             )
 
