@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics import METRICS, get, metric_from_callable
 from boosters_eval.metrics.linear import linearize
 
@@ -137,15 +138,24 @@ def test_quantiles_are_picked_as_for_scores():
 
 
 def test_a_users_metric_may_say_how_rows_make_it():
-    huber = metric_from_callable(
-        lambda p, y: np.minimum(abs(p - y), (p - y) ** 2), name="huber", higher_is_better=False, by_rows=True
-    )
+    def row_losses(p, y):
+        return np.minimum(abs(p - y), (p - y) ** 2)
+
+    row_losses.by_rows = True
+    huber = metric_from_callable(row_losses, name="huber", higher_is_better=False)
     predictions, labels, weights, _ = drawn("rmse", 1, 20)
     found = huber.linearize(predictions, labels, weights)
     assert found.value == huber.compute(predictions, labels, weights)
-    losses = np.minimum(abs(predictions - labels), (predictions - labels) ** 2)
+    losses = row_losses(predictions, labels)
     assert found.contributions == pytest.approx(losses)
     assert found.value == pytest.approx(np.average(losses, weights=weights))
+    row_losses.by_rows = False
+    with pytest.raises(MetricInputError, match=r"must return a finite number\. Got"):
+        metric_from_callable(row_losses, name="huber", higher_is_better=False).compute(predictions, labels)
+    row_mean = lambda p, y: float(np.mean(p - y))  # noqa: E731
+    row_mean.by_rows = True
+    with pytest.raises(MetricInputError, match="a finite number for each row"):
+        metric_from_callable(row_mean, name="bias", higher_is_better=False).compute(predictions, labels)
     whole = metric_from_callable(lambda p, y: float(np.mean(p - y)), name="bias", higher_is_better=False)
     assert whole.linearize(predictions, labels) is None
 

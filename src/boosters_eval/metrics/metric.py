@@ -186,12 +186,11 @@ def metric_from_callable(
     name: str | None = None,
     tasks: Iterable[Task | str] = tuple(Task),
     summary: str = "",
-    by_rows: bool = False,
 ) -> Metric:
     """A user's metric: fn(predictions, labels, weights), or with fewer of these arguments.
 
-    Parameters named groups and sensitive are passed too. The value must be a finite number. With `by_rows`, fn returns
-    such a number for each row, and the metric is their weighted mean: then rows can show whether a difference is real.
+    Parameters named groups and sensitive are passed too. The value must be a finite number. With `fn.by_rows = True`
+    it must be one for each row, and the metric is their weighted mean: then rows can show which differences are real.
     """
     if not callable(fn):
         raise ConfigError(f"The 'fn' parameter of a metric must be callable. Got {fn!r} instead.")
@@ -211,7 +210,7 @@ def metric_from_callable(
         higher_is_better,
         frozenset(map(as_task, tasks)),
         implementation=fn,
-        by_rows="mean" if by_rows else None,
+        by_rows="mean" if getattr(fn, "by_rows", False) else None,
     )
     return Metric(made)
 
@@ -223,13 +222,10 @@ def register_metric(
     higher_is_better: bool,
     tasks: Iterable[Task | str] = tuple(Task),
     summary: str = "",
-    by_rows: bool = False,
     replace: bool = False,
 ) -> Metric:
     """Make a user's metric known by name; what is built in is never replaced."""
-    metric = metric_from_callable(
-        fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary, by_rows=by_rows
-    )
+    metric = metric_from_callable(fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary)
     known = resolve(name)
     if name in RESOURCES or (known is not None and known.built_in):  # built in, or its alias
         raise ConfigError(f"The metric '{name}' cannot be registered: the name already means something else.")

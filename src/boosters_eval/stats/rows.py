@@ -197,15 +197,17 @@ def _exposure(sizes: Sequence[float], folds: float, tested: float) -> float:
 
 def _share_within(unit: IntArray, block: IntArray, shares: FloatArray, away: FloatArray) -> float | None:
     """The share of the variance that lies within units, between partitions; None where too few were tested again."""
-    cells, cell = np.unique(np.stack([unit, block]), axis=1, return_inverse=True)
-    means = np.bincount(cell, shares * away) / np.bincount(cell, shares)
-    times = np.bincount(cells[0])
-    again = int(np.maximum(times - 1, 0).sum())
+    names, place = np.unique(block, return_inverse=True)
+    cells, cell = np.unique(unit * len(names) + place, return_inverse=True)
+    of = cells // len(names)
+    times = np.bincount(of)
+    again = int((times - 1).sum())
     if again < LEAST_AGAIN:
         return None
-    center = np.bincount(cells[0], means) / np.maximum(times, 1)
+    means = np.bincount(cell, shares * away) / np.bincount(cell, shares)
+    center = np.bincount(of, means) / times
     total = float(means @ means) / len(means)
-    residual = float(((means - center[cells[0]]) ** 2).sum()) / again
+    residual = float(((means - center[of]) ** 2).sum()) / again
     return min(1.0, residual / total) if total else 0.0
 
 
