@@ -3,9 +3,11 @@
 import webbrowser
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
-from boosters_eval import ConfigError, list_runs, open_run, remove_runs, show_run
+from boosters_eval import ConfigError, list_runs, open_run, prune_runs, remove_runs, show_run
+from boosters_eval.engine.artifacts import save_array
 from written_runs import SEEDS, written_run
 
 
@@ -54,9 +56,24 @@ def test_removal_asks_nobody_but_can_be_previewed(tmp_path, runs):
     assert [folder.name for folder in (tmp_path / "runs").iterdir()] == [runs[1].run_id]
 
 
+def test_predictions_are_pruned_alone_and_their_size_is_listed(tmp_path, runs):
+    for folder in runs:
+        save_array(folder.predictions, np.zeros(109))
+    assert [run.predictions for run in list_runs(home=tmp_path).runs] == [1000, 1000]
+    assert [row["prediction_bytes"] for row in list_runs(home=tmp_path).to_model()] == [1000, 1000]
+    before = show_run("first", home=tmp_path).run.size
+    assert prune_runs("first", predictions=True, home=tmp_path).removed == (runs[0].run_id,)
+    assert before - 1000 < show_run("first", home=tmp_path).run.size < before  # which now records what is gone
+    assert prune_runs(predictions=True, older_than="1w", home=tmp_path).things == ()
+    assert prune_runs(predictions=True, home=tmp_path).removed == (runs[1].run_id,)
+    assert [(run.predictions, run.done + run.failed) for run in list_runs(home=tmp_path).runs] == [(0, 6), (0, 6)]
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
+        (prune_runs, "Say what to remove: use 'predictions'."),
+        (lambda: prune_runs("last", predictions=True, older_than="1w"), "Use either 'references' or 'older_than', not"),
         (remove_runs, "Use either 'references' or 'older_than' to choose what to remove."),
         (lambda: remove_runs(older_than="3y"), "The 'older_than' parameter must be a time such as 12h, 30d or 8w."),
         (lambda: list_runs(0), "The 'limit' parameter must be a count of at least 1. Got 0 instead."),

@@ -227,9 +227,9 @@ def _command(run: RunSummary) -> str:
 def choose_runs(request: RemoveRunsRequest) -> Removal:
     """Find the runs that are meant; none is removed yet."""
 
-    def remove(run: RunSummary) -> None:
+    def remove(folder: RunFolder) -> None:
         runs.clear_leftovers(request.home)
-        runs.remove(RunFolder(run.path))
+        runs.remove(folder)
 
     return _removal("run", _select(request), "size", remove)
 
@@ -237,7 +237,7 @@ def choose_runs(request: RemoveRunsRequest) -> Removal:
 def choose_predictions(request: PruneRunsRequest) -> Removal:
     """Find the runs that are meant and have predictions; none are removed yet."""
     chosen = [run for run in _select(request) if run.predictions]
-    return _removal("prediction folder", chosen, "predictions", lambda run: remove_kept(RunFolder(run.path)))
+    return _removal("prediction folder", chosen, "predictions", remove_kept)
 
 
 def _select(request: ChosenRuns) -> list[RunSummary]:
@@ -255,12 +255,12 @@ def _select(request: ChosenRuns) -> list[RunSummary]:
     return sorted(chosen, key=lambda run: run.written, reverse=True)
 
 
-def _removal(noun: str, chosen: Iterable[RunSummary], size: str, remove: Callable[[RunSummary], object]) -> Removal:
+def _removal(noun: str, chosen: Iterable[RunSummary], size: str, remove: Callable[[RunFolder], object]) -> Removal:
     things = []
     for run in chosen:
         name = _name(run) or run.title or "-"
         line = f"{run.run_id}  {_started(run)}  {name}  {describe_cells(run)}  {format_size(getattr(run, size))}"
-        things.append(Removable(run.run_id, line, partial(remove, run)))
+        things.append(Removable(run.run_id, line, partial(remove, RunFolder(run.path))))
     return Removal(noun, tuple(things))
 
 
