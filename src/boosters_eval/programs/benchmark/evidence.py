@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from boosters_eval.core.errors import RunError
+from boosters_eval.core.request import Part
 from boosters_eval.engine.artifacts import load_array, locate_array, save_array
 from boosters_eval.engine.predictions import PredictionsRecord
 from boosters_eval.runners.result import KeptRows
@@ -64,10 +65,10 @@ class FitEvidence:
         found = linearize(*by, groups=split.queries, quantiles=self.spec.quantiles)
         if found is None:
             return None
-        n_valid = len(split.rows)
+        n_valid, part = len(split.rows), result.part or Part(result.seed, result.fold or 0)
         return RowScores(
-            block=result.seed,
-            fold=result.fold or 0,
+            block=part.seed,
+            fold=part.number,
             folds=((result.n_train or 0) + n_valid) / n_valid,
             rows=split.rows[found.at],
             value=found.value,

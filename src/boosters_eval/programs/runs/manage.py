@@ -97,6 +97,12 @@ class RunListing(ReportedFindings):
         if self.runs:
             shown = replace(self, short=screen.is_terminal and not self.wide)
             ReportedFindings.show(shown, screen)
+            if shown.short:
+                kept = sum(run.predictions for run in self.runs)
+                total = format_size(sum(run.size for run in self.runs))
+                screen.note(
+                    f"{total} in all, of which predictions {format_size(kept)}; {named('wide')} shows each run."
+                )
         else:
             screen.note(f"Note: there are no runs in {self.home / 'runs'}.")
 
@@ -141,8 +147,7 @@ class RunDetails(ReportedFindings):
             "commit": commit,
             "machine": self.machines or ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
             "extends": facts.extends if facts else "",
-            "folder": f"{run.path} ({format_size(run.size)})",
-            "predictions": format_size(run.predictions) if run.predictions else "",
+            "folder": f"{run.path} ({format_size(run.size)}, of which predictions {format_size(run.predictions)})",
             "command": _command(run),
         }
         for attempt in self.attempts:
