@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from boosters_eval import ConfigError
+from boosters_eval import ConfigError, RunError
 from boosters_eval.core.terms import listen
 from boosters_eval.engine import predictions
 from boosters_eval.engine.artifacts import save_array
@@ -113,3 +113,10 @@ def test_unfinished_and_damaged_records_are_counted_anew(tmp_path):
         assert measure_kept(folder) == 2000
     record_kept(folder)
     assert PredictionsRecord.read(folder).bytes == 2000
+
+
+def test_an_array_that_could_not_be_read_back_is_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr("boosters_eval.engine.artifacts.MAX_BYTES", 500)
+    with pytest.raises(RunError, match="An array of 1000 bytes is larger than any that this program stores"):
+        save_array(tmp_path, np.zeros(109))
+    assert list(tmp_path.iterdir()) == []

@@ -30,6 +30,8 @@ def save_array(folder: Path, array: NDArray[Any], *, synced: bool = True) -> str
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
     content = buffer.getvalue()
+    if len(content) > MAX_BYTES:
+        raise RunError(f"An array of {len(content)} bytes is larger than any that this program stores.")
     digest = compute_digest(content, 32)
     path = locate_array(folder, digest)
     if not _holds(path, content):  # a damaged one is mended by whoever has the array

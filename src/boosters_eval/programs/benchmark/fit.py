@@ -208,7 +208,7 @@ def _scored_by(spec: FitSpec, table: Table, split: Split) -> dict[str, Any]:
 def _keep(
     inputs: Mapping[str, str], spec: FitSpec, table: Table, split: Split, predictions: NDArray[Any]
 ) -> tuple[KeptRows | None, tuple[str, ...]]:
-    """Store what was predicted, if it is to be kept. Scores are good without it, so a full disk is only a warning."""
+    """Store what was predicted, if it is to be kept. Scores are good without: a full disk or memory is a warning."""
     if KEPT not in inputs:
         return None, ()
     rows = SplitRows(
@@ -221,8 +221,8 @@ def _keep(
     )
     try:
         return keep_rows(Path(inputs[KEPT]), rows, predictions), ()
-    except BoostersEvalError as error:
-        return None, (f"its predictions were not kept: {error}",)
+    except (BoostersEvalError, MemoryError) as error:
+        return None, (f"its predictions were not kept: {get_message(error) or 'there is not enough memory'}",)
 
 
 def _describe_split(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None:
