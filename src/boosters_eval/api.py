@@ -749,7 +749,7 @@ def write_report(
     report_type: Literal["quality", "performance", "comparison"] = "quality",
     output: str | Path = Path("docs/benchmarks"),
     format: str | Sequence[str] = (),  # noqa: A002 (as the command line has it)
-    test: TestName = "corrected",
+    test: TestName = "rows",
     seeds: int | None = None,
     libraries: Libraries = None,
     **settings: Unpack[MeasuringOptions],

@@ -219,7 +219,7 @@ class Report(_Strict, Reported):
 
     tables: tuple[ReportTable, ...]
     notes: tuple[str, ...] = ()
-    test: str = "corrected"
+    test: str = "rows"
     alpha: float = 0.05
 
     def document(self) -> Document:

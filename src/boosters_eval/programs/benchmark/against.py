@@ -117,7 +117,7 @@ class AgainstCheck:
 
 
 def check_against(
-    collection: ResultCollection, against: str, *, test: TestName = "corrected", alpha: float | None = None
+    collection: ResultCollection, against: str, *, test: TestName = "rows", alpha: float | None = None
 ) -> AgainstCheck:
     """Compare every other competitor with the one of that name; without `alpha`, the level is the run's, or 5 %."""
     for name, better in collection.metadata.user_metrics.items():
@@ -205,6 +205,7 @@ class _Benchmark:
                 higher_is_better=known.higher_is_better,
                 test=self.test,
                 alpha=self.alpha,
+                evidence=ours.evidence,
             )
             sides = {rival.name, ours.name}
             pair = table.ruled(rival.name, ours.name) if sides <= table.summaries.keys() else None

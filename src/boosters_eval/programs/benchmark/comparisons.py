@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.metrics.catalog import Resolution
+    from boosters_eval.programs.benchmark.evidence import RowEvidence
     from boosters_eval.runners.result import BenchmarkResult, SplitFacts
     from boosters_eval.stats.significance import Comparison, TestName
     from boosters_eval.stats.tables import ComparisonTable
@@ -40,7 +41,7 @@ def value_of(result: BenchmarkResult, metric: str) -> float | None:
     return result.metrics.get(metric)
 
 
-def observe(results: Iterable[BenchmarkResult], metric: str) -> Side:
+def observe(results: Iterable[BenchmarkResult], metric: str, evidence: RowEvidence | None = None) -> Side:
     """One side of a comparison: the results of one row of a table."""
     kind = _resolution_kind(metric)
 
@@ -57,6 +58,7 @@ def observe(results: Iterable[BenchmarkResult], metric: str) -> Side:
             predictions_digest=None if metric in RESOURCES else result.predictions_digest,
             resolution=_step(kind, result.n_valid),
             machine=result.machine if metric in OF_MACHINE else None,
+            rows=None if evidence is None or metric in RESOURCES else evidence.score(result, metric),
             **split_fields(result.split),
         )
 
@@ -88,18 +90,22 @@ def compare_rows(
     metric: str,
     *,
     higher_is_better: bool,
-    test: TestName = "corrected",
+    test: TestName = "rows",
     alpha: float,
     rope: float | None = None,
+    evidence: RowEvidence | None = None,
 ) -> ComparisonTable:
+    """All pairs of one table, given as {name: results}; the test by rows needs the evidence."""
+    known = find(metric)
     return compare_table(
-        {name: observe(results, metric) for name, results in rows.items()},
+        {name: observe(results, metric, evidence if test == "rows" else None) for name, results in rows.items()},
         metric=metric,
         higher_is_better=higher_is_better,
         as_ratio=metric in RESOURCES,
         test=test,
         alpha=alpha,
         rope=DEFAULT_ROPE if rope is None else rope,
+        best=(known.best or 0.0) if known else 0.0,
     )
 
 
@@ -144,7 +150,13 @@ def is_better(ours: float, rule: float, metric: str, *, higher_is_better: bool) 
 
 
 def choose_best(
-    results: Iterable[BenchmarkResult], metric: str, *, higher_is_better: bool, alpha: float, test: TestName
+    results: Iterable[BenchmarkResult],
+    metric: str,
+    *,
+    higher_is_better: bool,
+    alpha: float,
+    test: TestName,
+    evidence: RowEvidence | None = None,
 ) -> pd.DataFrame:
     """One row per config: the library that may be called best, or `tie`, `n too small`, `not comparable`.
 
@@ -155,7 +167,8 @@ def choose_best(
     rows = []
     for config, group in _group_by_config(results, metric).items():
         libraries = _group_by_library(group)
-        table = compare_rows(libraries, metric, higher_is_better=higher_is_better, alpha=alpha, test=test)
+        how: Any = {"higher_is_better": higher_is_better, "alpha": alpha, "test": test, "evidence": evidence}
+        table = compare_rows(libraries, metric, **how)
         first = group[0]
         row: dict[str, Any] = {"config": config, "dataset": first.dataset_name}
         row |= {"booster": first.booster_type, "metric": metric}
@@ -208,6 +221,7 @@ def decide_difference(
     higher_is_better: bool,
     alpha: float,
     test: TestName,
+    evidence: RowEvidence | None = None,
 ) -> tuple[bool, float]:
     """Whether two libraries differ in one config, and the p-value; 1.0 if the scores decide nothing.
 
@@ -231,7 +245,8 @@ def decide_difference(
             f"with 'config' or 'dataset'. Got {found} instead."
         )
     (group,) = groups.values()
-    table = compare_rows(_group_by_library(group), metric, higher_is_better=higher_is_better, alpha=alpha, test=test)
+    how: Any = {"higher_is_better": higher_is_better, "alpha": alpha, "test": test, "evidence": evidence}
+    table = compare_rows(_group_by_library(group), metric, **how)
     pair = table.get(*libraries)
     if pair.n == 0:
         raise StatisticsInputError(pair.note)

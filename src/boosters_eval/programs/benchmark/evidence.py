@@ -122,6 +122,7 @@ class RowEvidence:
     def __init__(self, results: ResultCollection) -> None:
         self._folder, self._attempt = results.folder, results.metadata.attempt or 1
         self._splits: dict[str, SplitRows] = {}  # of which libraries share each
+        self._scores: dict[tuple[str, str, str], RowScores | None] = {}
 
     def of(self, result: BenchmarkResult) -> FitEvidence | NoEvidence:
         """What one fit predicted. An array that was changed is no evidence, and `verify` says so too."""
@@ -140,6 +141,14 @@ class RowEvidence:
                 return NoEvidence("removed", "its predictions were removed to make room")
             return NoEvidence("lost", str(error))
         return FitEvidence(result, self._specs[result.config_name], self._splits[kept.rows], predictions)
+
+    def score(self, result: BenchmarkResult, metric: str) -> RowScores | None:
+        """What each row contributed to a metric; None where rows do not make it, or are not there."""
+        place = result.key, metric, result.predictions_digest or ""
+        if place not in self._scores:
+            found = self.of(result)
+            self._scores[place] = None if isinstance(found, NoEvidence) else found.score(metric)
+        return self._scores[place]
 
     @cached_property
     def _specs(self) -> dict[str, FitSpec]:

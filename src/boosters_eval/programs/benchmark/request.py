@@ -75,8 +75,11 @@ def suite_parameter(default: str | None, told: str) -> Any:
 
 
 def judging_test_parameter() -> Any:
-    told = "The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon."
-    return parameter("corrected", kind=choice("corrected", "welch", "paired", "wilcoxon"), help=told)
+    told = (
+        "The test behind the highlights: rows (paired, by what was predicted for each row), or by splits: corrected"
+        " (paired, for splits that share rows), welch, paired, wilcoxon."
+    )
+    return parameter("rows", kind=choice("rows", "corrected", "welch", "paired", "wilcoxon"), help=told)
 
 
 def _cv_parameter() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DataAudit
     from boosters_eval.engine.folder import RunFolder
     from boosters_eval.programs.benchmark.against import AgainstCheck
+    from boosters_eval.programs.benchmark.evidence import RowEvidence
     from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.tables.plots import PlotKind
     from boosters_eval.reports.html.plots import Plot
@@ -138,6 +140,13 @@ class ResultCollection:
 
         kept: dict[str, Any] = {name: filter(keep, getattr(self, name)) for name in _OUTCOMES}
         return ResultCollection(**kept, **{name: getattr(self, name) for name in (*_OF_RUN, "folder")})
+
+    @cached_property
+    def evidence(self) -> RowEvidence:
+        """What the fits predicted for each row: `evidence.of(result)` gives the arrays, or why there are none."""
+        from boosters_eval.programs.benchmark.evidence import RowEvidence  # noqa: PLC0415 (read when it is needed)
+
+        return RowEvidence(self)
 
     @property
     def audits(self) -> dict[str, DataAudit]:
@@ -238,7 +247,7 @@ class ResultCollection:
         metric: str,
         alpha: float | None = None,
         *,
-        test: TestName = "corrected",
+        test: TestName = "rows",
         significance_level: float | None = None,
     ) -> pd.DataFrame:
         """The best library of each config, or `tie` if its lead is not significant (at the run's level by default).
@@ -256,7 +265,8 @@ class ResultCollection:
             raise ConfigError("'significance_level' is another name of the 'alpha' parameter: give one of them.")
         level = significance_level if alpha is None else alpha
         more, level = higher_is_better(metric), self.metadata.level(level)
-        return choose_best(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
+        how: Any = {"higher_is_better": more, "alpha": level, "test": test, "evidence": self.evidence}
+        return choose_best(self.results, self._named(metric), **how)
 
     def is_significant(
         self,
@@ -265,7 +275,7 @@ class ResultCollection:
         metric: str,
         alpha: float | None = None,
         *,
-        test: TestName = "corrected",
+        test: TestName = "rows",
         dataset: str | None = None,
         config: str | None = None,
     ) -> tuple[bool, float]:
@@ -276,9 +286,10 @@ class ResultCollection:
             require(name, value, str, "a name")
         rows = self.filter(dataset=dataset, config=config).results
         pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
-        return decide_difference(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
+        how: Any = {"higher_is_better": more, "alpha": level, "test": test, "evidence": self.evidence}
+        return decide_difference(rows, pair, self._named(metric), **how)
 
-    def regressions(self, against: str, *, test: TestName = "corrected", alpha: float | None = None) -> AgainstCheck:
+    def regressions(self, against: str, *, test: TestName = "rows", alpha: float | None = None) -> AgainstCheck:
         """Whether any other competitor is worse than the one of this name, as --against has it.
 
         `.passed` says it, `.regressions` and `.unanswered` say where, `.exit_code` is that of the command.
@@ -294,7 +305,7 @@ class ResultCollection:
         require_significance: bool = True,
         alpha: float | None = None,
         *,
-        test: TestName = "corrected",
+        test: TestName = "rows",
     ) -> str:
         """The tables as Markdown. The best mean is bold if it is significant, or always if that is not required."""
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
@@ -314,7 +325,7 @@ class ResultCollection:
         *,
         metric: str | None = None,
         reference: str | None = None,
-        test: TestName = "corrected",
+        test: TestName = "rows",
         alpha: float | None = None,
     ) -> Plot:
         """The report's charts: strips, forest (against `reference`, by default the best), pareto or ranks.

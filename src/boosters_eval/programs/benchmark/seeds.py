@@ -7,7 +7,7 @@ import re
 import time
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.request import MAX_SEEDS
@@ -145,5 +145,6 @@ def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Co
         metric = next(filter(None, primary), None)
         if metric is not None:
             better = higher_is_better(metric)
-            table = compare_rows(rows, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
+            how: Any = {"alpha": rule.level, "rope": rule.rope, "evidence": results.evidence}
+            table = compare_rows(rows, metric, higher_is_better=better, **how)
             yield from table.pairs.values()

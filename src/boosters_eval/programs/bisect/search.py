@@ -271,7 +271,7 @@ class Bisector:
                 results = collect(run)
                 fair = [result for result in results.results if result.fairly_timed or not is_time]
                 by_label = [[result for result in fair if result.library == label] for label in labels]
-                sides = [observe(found, self.yardstick.metric) for found in by_label]
+                sides = [observe(found, self.yardstick.metric, results.evidence) for found in by_label]
                 runs = (*runs, results.run_id or "")
                 left_out = len(results.results) - len(fair)
                 found = judge(sides)

@@ -131,7 +131,7 @@ def _prepare_suite(request: ReportRequest) -> PreparedRun:
 
 
 def load_report(
-    run: str, home: Path | None, report_type: ReportType = "comparison", test: TestName = "corrected"
+    run: str, home: Path | None, report_type: ReportType = "comparison", test: TestName = "rows"
 ) -> tuple[ResultCollection, ReportDocument]:
     """What is told of a run, and its results; one of `importances` has a report of its own, with the same formats."""
     from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415

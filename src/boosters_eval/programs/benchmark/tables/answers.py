@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
+    from boosters_eval.stats.rows import RowTest
 
 _LADDER = (5, 10, 20, 50, 100)  # numbers of seeds to advise; hardly anybody would wait for more
 # What is detected in four of five runs; a gap of half that size in about one of three.
@@ -136,6 +137,7 @@ class _Contest:
     leader: str
     pairs: dict[str, PairVerdict]  # of the leader, by the other row
     tied: tuple[str, ...]  # the others that were not shown to be worse
+    tests: Mapping[tuple[str, str], RowTest]
     more: MoreSplits | None
     unbeaten: Mapping[str, str]
 
@@ -151,7 +153,7 @@ class _Contest:
         leader, *tied = decided.tied
         pairs = [pair for pair in table.pairs if pair.metric == column.name and leader in (pair.a, pair.b)]
         others = {(pair.b if pair.a == leader else pair.a): pair for pair in pairs}
-        return cls(table, column, leader, others, tuple(tied), more, unbeaten)
+        return cls(table, column, leader, others, tuple(tied), decided.tests, more, unbeaten)
 
     @property
     def what(self) -> str:
@@ -269,7 +271,10 @@ class _Contest:
             shown, scale = pair.detectable, find_scale(pair)
             if shown is None or not scale or pair.alpha is None:
                 return None
-            if splits is not None and self.more is not None:
+            test = self.tests.get((pair.a, pair.b))
+            if splits is not None and test is not None:
+                shown *= test.error_with(splits) / test.error
+            elif splits is not None and self.more is not None:
                 level = pair.alpha / len(tests)  # which the pairs of a column share
                 size = shown if pair.ratio is None else math.log1p(shown)
                 size = detectable_with(splits, size, pair.n, level=level, overlap=self.more.overlap)

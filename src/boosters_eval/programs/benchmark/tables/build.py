@@ -86,7 +86,7 @@ def build_tables(
     *,
     metrics: Sequence[str] | None = None,
     times: bool = True,
-    test: TestName = "corrected",
+    test: TestName = "rows",
     alpha: float | None = None,
     highlight: bool = True,
     require_significance: bool = True,
@@ -183,7 +183,7 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     results = [result for contender in contenders for result in contender.results]
     if any(result.split is not None for result in results):  # seeds add no windows of time, and no groups
         return None
-    corrected = options.test == "corrected" and column.name not in RESOURCES
+    corrected = options.test in ("rows", "corrected") and column.name not in RESOURCES
     overlap = (split_ratio(observe(results, column.name).values()) or ASSUMED_RATIO) if corrected else 0.0
     folds = len({result.fold for result in results if result.fold is not None})
     return MoreSplits(overlap, folds, options.option)
@@ -234,7 +234,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
     low, high = mean_interval(
-        observe(contender.shown(column), column.name),
+        observe(contender.shown(column), column.name, contender.evidence if options.test == "rows" else None),
         test=options.test,
         alpha=options.alpha,
         as_ratio=column.name in RESOURCES,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.core.request import Repeat
+    from boosters_eval.programs.benchmark.evidence import RowEvidence
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.tables import Column
@@ -32,6 +33,7 @@ class Contender:
     results: list[BenchmarkResult] = field(default_factory=list)
     errors: list[BenchmarkError] = field(default_factory=list)
     apart: frozenset[Repeat] = frozenset()  # whose times are left out: the rows of the table ran them on two machines
+    evidence: RowEvidence | None = None  # what its fits said of each row of the data
 
     @property
     def name(self) -> str:
@@ -86,6 +88,8 @@ def group_results(collection: ResultCollection) -> dict[str, TableGroup]:
         _contender(groups, shared, result).results.append(result)
     for error in collection.errors:
         _contender(groups, shared, error).errors.append(error)
+    for contender in (contender for members in groups.values() for contender in members.values()):
+        contender.evidence = collection.evidence
     return groups
 
 

@@ -35,7 +35,7 @@ def plot(
     *,
     metric: str | None = None,
     reference: str | None = None,
-    test: TestName = "corrected",
+    test: TestName = "rows",
     alpha: float | None = None,
 ) -> Plot:
     """One chart per benchmark; `ranks` has one per booster."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import format_share
@@ -15,11 +15,12 @@ from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.ranks import rank_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.reports.tables import Column, ReportTable
     from boosters_eval.stats.ranks import Ranking
+    from boosters_eval.stats.rows import RowTest
     from boosters_eval.stats.significance import Comparison as Pair
     from boosters_eval.stats.significance import TestName
 
@@ -35,6 +36,7 @@ class Judgment:
     leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
     tied: tuple[str, ...] = ()  # the name of the first leader, then those that were not shown to be worse than it
     comparisons: tuple[PairVerdict, ...] = ()
+    tests: Mapping[tuple[str, str], RowTest] = field(default_factory=dict)  # of the pairs that rows decide
 
 
 def share_levels(columns: Sequence[Column], *, test: TestName, alpha: float) -> dict[str, float]:
@@ -74,12 +76,14 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
         higher_is_better=column.higher_is_better,
         test=test,
         alpha=alpha,
+        evidence=contenders[0].evidence,
     )
     return Judgment(
         winners=() if found.winner is None else (row_of[found.winner],),
         leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
         tied=tuple(sorted(found.tied, key=lambda name: name != found.leader)) if found.pairs else (),
         comparisons=tuple(_comparison(table, column, a, b, found.ruled(a, b)) for a, b in found.pairs),
+        tests={names: pair.evidence for names, pair in found.pairs.items() if pair.evidence is not None},
     )
 
 
