@@ -139,6 +139,7 @@ class PairVerdict(_Strict):
     note: str
     text: str  # the verdict as a sentence
     alpha: float | None = None  # the level of the column, shared by its pairs
+    test: str = ""  # what decided: that of the table, or one by splits where rows could not
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def test_best_and_significance_share_their_default_test_with_the_tables():
         for method in (ResultCollection.best, ResultCollection.is_significant, ResultCollection.to_markdown)
         for name in ("alpha", "test")
     ]
-    assert defaults == [None, "corrected"] * 3
+    assert defaults == [None, "rows"] * 3
 
 
 def test_best_counts_a_metric_that_a_result_lacks_as_absent():

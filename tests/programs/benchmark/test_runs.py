@@ -137,7 +137,12 @@ def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earl
     def earlier(cls, plan, **known):
         return collected(cls, plan, **known).model_copy(update=at)
 
-    options = {"training": FEW, "executor": shared_pool(), "splits": "random"}  # whose first look decides nothing
+    options = {
+        "training": FEW,
+        "executor": shared_pool(),
+        "splits": "random",
+        "predictions": False,
+    }  # undecided at first
     with monkeypatch.context() as patched:
         patched.setattr(RunFacts, "collect", classmethod(earlier))
         compare("iris", ["sklearn", "lightgbm"], seeds=5, **options)
@@ -151,8 +156,15 @@ def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earl
 
 def test_later_look_keeps_the_machines_of_an_earlier_run_whose_outcomes_it_takes_over(home):
     with Stamping() as nodes:
-        compare("iris", ["sklearn", "lightgbm"], seeds=5, training=FEW, executor=nodes, splits="random")
-    options = {"training": FEW, "executor": shared_pool(), "splits": "random"}  # whose first look decides nothing
+        compare(
+            "iris", ["sklearn", "lightgbm"], seeds=5, training=FEW, executor=nodes, splits="random", predictions=False
+        )
+    options = {
+        "training": FEW,
+        "executor": shared_pool(),
+        "splits": "random",
+        "predictions": False,
+    }  # undecided at first
     results = compare("iris", ["sklearn", "lightgbm"], seeds="auto", max_seeds=7, resume=True, **options)
     here = results.metadata.facts.machine["digest"]
     seeds = list(dict.fromkeys(result.seed for result in results.results))

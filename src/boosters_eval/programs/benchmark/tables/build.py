@@ -119,7 +119,8 @@ def build_tables(
         for name, rows in group_results(collection).items()
     ]
     found = (*notes.note_report(collection, times=times, brief=brief), *notes.note_levels(tables, level))
-    return Report(tuple(tables), found, test, level)
+    used = {pair.test for table in tables for pair in table.pairs if pair.p is not None and pair.ratio is None}
+    return Report(tuple(tables), found, "corrected" if used == {"corrected"} else test, level)
 
 
 def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> ReportTable:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean, count_of, group_digits, join_words
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
+from boosters_eval.programs.benchmark.evidence import NoEvidence
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
 from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
 from boosters_eval.programs.benchmark.tables.sections import note_findings
@@ -51,9 +52,21 @@ def note_table(
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
+        *_without_rows(contenders, pairs),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
+
+
+def _without_rows(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> list[str]:
+    """Which columns splits have decided, though a run is judged by rows."""
+    labels = list(dict.fromkeys(pair.label for pair in pairs if pair.test == "corrected" and pair.p is not None))
+    fits = [(one.evidence, result) for one in contenders for result in one.results[:1] if one.evidence is not None]
+    absent = [found.reason for evidence, result in fits if isinstance(found := evidence.of(result), NoEvidence)]
+    if not labels or (absent and all(result.kept is None for _, result in fits)):
+        return []  # asked for, or recorded before predictions were kept: the report names the test
+    why = f"predictions are missing: {absent[0]}" if absent else "rows alone cannot tell how sure such a value is"
+    return [f"{join_words(labels)}: judged by splits, not by rows ({why})."]
 
 
 def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:

@@ -105,6 +105,7 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairV
         n=pair.n,
         detectable=pair.min_detectable,
         alpha=pair.alpha,
+        test=pair.test,
         note=pair.note,
         text=_sentence(column, a, b, pair),
     )
