@@ -228,7 +228,7 @@ def build_document(
         alpha=alpha,
     )
     rankings = rank_over_datasets(report.tables, alpha=report.alpha)
-    data = collect_data(results, report_type, test=test, alpha=report.alpha, now=now)
+    data = collect_data(results, report_type, test=report.test, alpha=report.alpha, now=now)
     return BenchmarkDocument(
         title=_title(data),
         lead=_lead(data),
