@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,10 @@ CHUNK = 20  # repetitions per file
 CACHE = Path(__file__).parents[1] / ".simulations"
 
 
-def digest_of(*paths):
+def digest_of(*paths, about=""):
     """Of the code that something was made by, so that what is kept never outlives it."""
-    return hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()[:12]
+    content = b"".join(Path(path).read_bytes() for path in paths)
+    return hashlib.sha256(content + about.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def draw(world, repetition):
 
 def repetitions(world, count, *, cached=True):
     """The first repetitions of a world, from the files or drawn now."""
-    folder = CACHE / "fits" / digest_of(__file__) / world.name
+    folder = CACHE / "fits" / f"{world.name}-{digest_of(__file__, about=repr(replace(world, repetitions=0)))}"
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))
         path = folder / f"{start:05d}-{len(numbers)}.npz"
