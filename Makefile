@@ -129,11 +129,14 @@ $(LM)/.installed: pyproject.toml constraints.txt
 test-lm: $(LM)/.installed  ## evaluate a real language model, in an environment of its own
 	@$(LM)/bin/python -m pytest -p no:cacheprovider tests/programs/paper/lm
 
+ROW_SIMULATIONS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/row_simulations.py -j 2
+
 test-slow: setup  ## run the simulations that validate the statistics
+	@$(ROW_SIMULATIONS)
 	@$(BIN)/python -m pytest -m slow -n 2
 
 simulations: setup  ## run them, and write their rates into docs/statistics.md
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/row_simulations.py -j 2
+	@$(ROW_SIMULATIONS)
 	@$(BIN)/python -m pytest -m slow -n 2 --update-simulations
 
 baselines: setup  ## record tests/baselines again with the pinned versions
