@@ -1,4 +1,4 @@
-"""Whatever happens to its output, a command does its work and keeps its exit code."""
+"""Whatever happens to its output, a command does its work; a result that could not be written is an error."""
 
 import subprocess
 import sys
@@ -37,14 +37,72 @@ def shell(place, command, **changes):
     )
 
 
-@pytest.mark.parametrize("end", ["| true", "| head -1", ">/dev/full", ">&-", "2>/dev/full", "2>&-", ">&- 2>&-"])
-def test_regression_stays_a_regression_and_its_files_are_written(regression, end):
+def look(regression, end):
+    """Check the regression with its output sent there. Its files are written whatever happens."""
     (regression / "report.xml").unlink(missing_ok=True)
     done = shell(regression, f"{CHECK} {end}")
-    assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "<failure" in (regression / "report.xml").read_text()
-    assert ("No space left on device" in done.stderr) == (end == ">/dev/full")
+    return done
+
+
+@pytest.mark.parametrize("end", ["| true", "| head -1", "2>/dev/full", "2>&-"])
+def test_regression_stays_a_regression_when_nobody_reads_on(regression, end):
+    done = look(regression, end)
+    assert done.returncode == 1
+    assert "Cannot write" not in done.stderr
+
+
+LOST = {">/dev/full": "No space left on device", ">&-": "it is closed"}
+
+
+@pytest.mark.parametrize("end", [*LOST, ">&- 2>&-"])
+def test_verdict_that_could_not_be_written_is_an_error(regression, end):
+    done = look(regression, end)
+    assert done.returncode == 2
+    assert done.stderr.count("Error: Cannot write to standard output") == ("2>" not in end)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A folder with a home in which there is a run."""
+    place = tmp_path_factory.mktemp("measured")
+    home = {"BOOSTERS_EVAL_HOME": str(place / "home")}
+    done = shell(place, f"{PYTHON} compare -d diabetes -l faulty -s 1 -p max_depth=1 -q", **home)
+    assert done.returncode == 0, done.stderr
+    return place, home
+
+
+COMMANDS = [
+    "compare -d diabetes -l faulty -s 1 -p max_depth=1 -q --resume",
+    "history",
+    "runs list --json",
+    "list datasets",
+    "list --help",
+]
+
+
+@pytest.mark.parametrize("end", LOST)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_result_that_could_not_be_written_is_an_error(measured, command, end):
+    place, home = measured
+    done = shell(place, f"{PYTHON} {command} {end}", **home)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"Error: Cannot write to standard output: {LOST[end]}.\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_reader_who_leaves_is_no_error(measured, command):
+    place, home = measured
+    done = shell(place, f"{PYTHON} {command} | head -c 1", **home)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_lost_where_the_result_is_in_a_file(measured):
+    place, home = measured
+    done = shell(place, f"{PYTHON} {COMMANDS[0]} -o result.md >&-", **home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shell(place, f"{PYTHON} {COMMANDS[0]} -f csv -o /dev/full", **home).returncode == 2
 
 
 def test_what_cannot_be_encoded_is_replaced(regression):

@@ -13,6 +13,7 @@ from boosters_eval.core.text import (
     clean_csv_cell,
     clean_lines,
     clean_message,
+    clean_output,
     escape_json,
     make_encodable,
 )
@@ -33,6 +34,12 @@ def test_clean_text_can_be_encoded_and_has_no_controls(text):
     for found in (clean(text), clean_lines(text).replace("\n", ""), clean_message(text)):
         found.encode()
         assert not {unicodedata.category(char) for char in found} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def test_what_leaves_the_program_keeps_its_lines_and_on_a_terminal_its_colors():
+    text = "a\tb\r\n\x1b[31mred\x1b[0m\x1b]0;title\x07\rover"
+    assert clean_output(text) == "a\tb\r\n\ufffd[31mred\ufffd[0m\ufffd]0;title\ufffd\ufffdover"
+    assert clean_output(text, styled=True) == "a\tb\r\n\x1b[31mred\x1b[0m\ufffd]0;title\ufffd\ufffdover"
 
 
 def test_ordinary_text_stays_as_it_is():

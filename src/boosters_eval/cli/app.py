@@ -289,10 +289,12 @@ def _warn(message: Warning | str, category: type[Warning], filename: str, lineno
 
 def main() -> NoReturn:
     """The console script, called by `boosters_eval.__main__`."""
-    sys.stdout, sys.stderr = make_steady(sys.stdout), make_steady(sys.stderr)
+    # What is written to stderr is cleaned line by line: a progress bar moves the cursor there.
+    out, err = make_steady(sys.stdout, cleaned=True), make_steady(sys.stderr)
+    sys.stdout, sys.stderr = out, err
     warnings.showwarning = _warn
     code = run(sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the command has ended, and its exit code is known
-    sys.stdout.flush()
-    sys.exit(code)
+    out.flush()
+    sys.exit(max(code, ExitCode.EXECUTION_ERROR) if out.failed else code)

@@ -15,7 +15,16 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
 from boosters_eval.core.terms import named, the
-from boosters_eval.core.text import clean, clean_lines, clean_message, count_of, dump_json, join_words, terminal_width
+from boosters_eval.core.text import (
+    clean,
+    clean_lines,
+    clean_message,
+    clean_output,
+    count_of,
+    dump_json,
+    join_words,
+    terminal_width,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,14 +170,17 @@ class Terminal(Screen):
 
 
 class SteadyStream(io.TextIOWrapper):
-    """A stream whose failure is reported once; whatever is written to it afterwards is dropped."""
+    """The one way out to a standard stream. A failure is told once, and whatever is written afterwards is dropped."""
+
+    failed = False  # whether something could not be written, though whoever reads it had not left
+    cleaned = styled = False  # whether what a terminal would obey is taken out, all of it or all but colors
 
     def write(self, text: str) -> int:
         try:
-            return super().write(text)
+            super().write(clean_output(text, styled=self.styled) if self.cleaned else text)
         except OSError as error:
             self._give_up(error)
-            return len(text)
+        return len(text)
 
     def flush(self) -> None:
         try:
@@ -180,12 +192,18 @@ class SteadyStream(io.TextIOWrapper):
         """From now on, write to nowhere. A closed pipe needs no words: its reader has had enough."""
         with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 (a device)
             os.dup2(nowhere.fileno(), self.fileno())
-        if error.errno != errno.EPIPE and self is sys.stdout:
-            sys.stderr.write(f"Error: Cannot write to standard output: {error.strerror}.\n")
+        if error.errno in (errno.EPIPE, errno.ECONNRESET):
+            return
+        self.failed = True
+        if self is sys.stdout:
+            reason = "it is closed" if error.errno == errno.EBADF else error.strerror
+            sys.stderr.write(f"Error: Cannot write to standard output: {reason}.\n")
 
 
-def make_steady(stream: TextIO) -> SteadyStream:
+def make_steady(stream: TextIO, *, cleaned: bool = False) -> SteadyStream:
     """The same stream, made steady; what cannot be encoded is replaced."""
     assert isinstance(stream, io.TextIOWrapper)  # noqa: S101 (what a program starts with)
-    encoding, lines = stream.encoding, stream.line_buffering
-    return SteadyStream(stream.detach(), encoding=encoding, errors="replace", line_buffering=lines)
+    encoding, lines, styled = stream.encoding, stream.line_buffering, stream.isatty()
+    steady = SteadyStream(stream.detach(), encoding=encoding, errors="replace", line_buffering=lines)
+    steady.cleaned, steady.styled = cleaned, styled
+    return steady

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, OtherVersionError, RunError, require
+from boosters_eval.core.text import clean_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Format = Literal[10]
 FORMAT: Final = 10
 
+_DATA = (".json", ".yaml", ".yml")
 _SCRATCH = "boosters-eval-scratch-"
 
 # JSON of nonsense takes a hundred times its size in memory, so a file is refused by its size before it is read.
@@ -41,8 +43,11 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False, syn
     """Write beside the target, then rename over it: a reader sees the old file or the new one.
 
     The user may name a pipe or a link; a file of the program's `own` replaces whatever bears its name. One that is not
-    `synced` survives the end of this program at once, and of the machine a little later.
+    `synced` survives the end of this program at once, and of the machine a little later. Whatever a terminal would obey
+    is taken out of the user's text files; in data it is escaped by whoever makes them.
     """
+    if isinstance(content, str) and not own and path.suffix.lower() not in _DATA:
+        content = clean_output(content)
     data = content.encode() if isinstance(content, str) else content
     if not own and _is_device(path):
         try:

@@ -16,6 +16,8 @@ _REPLACEMENT = "\ufffd"
 # Controls (escape sequences, C1), formats (bidi overrides, zero-width signs), lone surrogates, line separators.
 _HARMFUL = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _NONCHARACTERS = "\ufffe\uffff"  # which XML does not allow
+_COLOR = re.compile(r"(\x1b\[[\d;]*m)")
+_LONE_RETURN = re.compile(r"\r(?!\n)")  # it lets what follows overwrite the line
 _FORMULA = ("=", "+", "-", "@")
 _USUAL_WIDTH = 80  # of a terminal that does not tell
 _NUMBER = re.compile(r"[+-]?\d[\d.]*(e[+-]?\d+)?( ± \d[\d.]*(e[+-]?\d+)?)?")
@@ -25,7 +27,7 @@ def clean(text: str) -> str:
     """One line without anything that a terminal would obey, or that hides what is written."""
     if text.isprintable():
         return text
-    return "".join(_REPLACEMENT if _is_harmful(char) else char for char in text)
+    return _replace_harmful(text)
 
 
 def clean_lines(text: str) -> str:
@@ -33,6 +35,21 @@ def clean_lines(text: str) -> str:
     if text.isprintable():
         return text
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
+
+
+def clean_output(text: str, *, styled: bool = False) -> str:
+    """Text as it leaves the program, whoever made it: line ends and tabs stay, and colors where they are `styled`."""
+    if text.isprintable():
+        return text
+    if styled and "\x1b" in text:
+        parts = _COLOR.split(text)
+        return "".join(part if place % 2 else clean_output(part) for place, part in enumerate(parts))
+    return _LONE_RETURN.sub(_REPLACEMENT, _replace_harmful(text, keep="\n\t\r"))
+
+
+def _replace_harmful(text: str, keep: str = "") -> str:
+    harmful = {ord(char): _REPLACEMENT for char in set(text).difference(keep) if _is_harmful(char)}
+    return text.translate(harmful) if harmful else text
 
 
 def clean_message(text: str) -> str:

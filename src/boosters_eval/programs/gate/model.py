@@ -12,7 +12,7 @@ from boosters_eval.core.errors import BoostersEvalError, ExitCode
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import given
-from boosters_eval.core.text import clean, count_of, format_share
+from boosters_eval.core.text import clean, count_of, escape_json, format_share
 from boosters_eval.programs.baseline.document import tell_apart
 from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.reports.document import Document, MarkedCell, Notes, Paragraph, PlainTable, Section
@@ -227,7 +227,7 @@ class GateDecision(ReportedFindings, Model):
 
     def text(self) -> str:
         """The file's content, the same for the same decision."""
-        return self.model_dump_json(indent=1) + "\n"
+        return escape_json(self.model_dump_json(indent=1)) + "\n"
 
 
 def _lay_out(decision: GateDecision) -> Document:
