@@ -17,7 +17,9 @@ def main() -> None:
     gc.set_threshold(50_000)  # modules and tables are many objects and no garbage: looking for it cost 5 % of a start
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)  # takes the lowest free descriptor, which is this one
+            os.open(
+                os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR
+            )  # takes the lowest free descriptor, which is this one
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
     from boosters_eval.cli.app import main as run  # noqa: PLC0415 (see above)
 
