@@ -36,6 +36,16 @@ def drawn(spec, seed, n, *, outputs=1, ties=False):
     return scores, (rng.random(n) < 0.2 + 0.6 * scores).astype(int), weights, None
 
 
+def enlarged(metric, labels):
+    """How much influences are enlarged for the smallest class; None where it has one row."""
+    if metric.name not in {"f1", "matthews", "macro_f1", "auc_roc", "average_precision"}:
+        return 1.0
+    counts = np.unique(labels, return_counts=True)[1]
+    if len(counts) == 1:
+        return 1.0
+    return np.sqrt(counts.min() / (counts.min() - 1)) if counts.min() > 1 else None
+
+
 def numerical(metric, predictions, labels, weights, groups):
     """Each row's influence: what a little more of its weight changes, per share of all weight."""
     step = 1e-5
@@ -58,13 +68,17 @@ def test_contributions_are_the_value_plus_the_influence_of_each_row(spec, seed, 
         warnings.simplefilter("ignore")
         for used in (weights, None):
             found = metric.linearize(predictions, labels, used)
+            rarity = enlarged(metric, labels)
+            if rarity is None:
+                assert found is None
+                continue
             assert found.value == metric.compute(predictions, labels, used)
             assert np.average(found.contributions, weights=found.weights) == pytest.approx(found.value, abs=1e-9)
             every = np.ones(n) if used is None else used
             # The step of F1 and its like at no hit at all has no slope.
             if found.value != 0.0 or spec not in ("f1", "matthews"):
                 expected = numerical(metric, predictions, labels, every, groups)
-                assert found.contributions - found.value == pytest.approx(expected, rel=1e-4, abs=1e-4)
+                assert found.contributions - found.value == pytest.approx(rarity * expected, rel=1e-4, abs=1e-4)
             assert found.at.tolist() == list(range(n))
 
 
@@ -164,3 +178,22 @@ def test_what_a_metric_without_error_is():
     assert [get(spec).best for spec in ("rmse", "logloss", "r2", "auc_roc", "ndcg@10")] == [0.0, 0.0, 1.0, 1.0, 1.0]
     assert get("demographic_parity@0.5,mode=ratio").best == 1.0
     assert metric_from_callable(lambda p, y: 0.0, name="own", higher_is_better=True).best is None
+
+
+@pytest.mark.parametrize("spec", ["auc_roc", "average_precision", "matthews"])
+@pytest.mark.parametrize("positives", [3, 5])
+def test_contributions_show_the_spread_that_few_rows_of_a_class_make(spec, positives):
+    metric, rng = get(spec), np.random.default_rng(positives)
+    labels = (np.arange(60) < positives).astype(int)
+    values, variances = [], []
+    for _ in range(400):
+        scores = 1 / (1 + np.exp(1 - 1.5 * labels - rng.normal(size=60)))
+        found = metric.linearize(scores, labels)
+        values.append(found.value)
+        variances.append(found.contributions.var() / 60)
+    assert np.var(values) == pytest.approx(np.mean(variances), rel=0.35)
+
+
+def test_a_single_row_of_a_class_tells_nothing():
+    labels = np.arange(20) == 0
+    assert get("auc_roc").linearize(np.linspace(1, 0, 20), labels) is None

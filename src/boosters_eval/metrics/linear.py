@@ -2,7 +2,8 @@
 
 A contribution is the value plus the row's influence on it: the derivative of the value by the row's share of all
 weight. For a mean of losses these are the losses themselves, for AUC the components of DeLong, for a ratio of counts
-what the delta method gives. The statistics see nothing else of a metric.
+what the delta method gives. Where a class is small, influences are enlarged to show the spread that they have.
+The statistics see nothing else of a metric.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def linearize_rows(metric: Metric, predictions: Any, labels: Any, weights: Any, 
         return Linearization(value, scores, shares, at[firsts])
     find: Callable[..., Floats | None] = _INFLUENCES.get(metric.name, _of_mean)
     influence = find(rows, values, **dict(metric.params))
-    return None if influence is None else Linearization(value, value + influence, rows.weights, at)
+    rarity = _find_rarity(rows) if metric.name in _BY_CLASS else 1.0
+    if influence is None or rarity is None:
+        return None
+    return Linearization(value, value + rarity * influence, rows.weights, at)
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,16 @@ class _Recorded(Rows):
     def mean_over_queries(self, scores: Floats, weights: Floats | None, firsts: NDArray[np.intp]) -> float:
         self.queries.append((scores, weights, firsts))
         return super().mean_over_queries(scores, weights, firsts)
+
+
+def _find_rarity(rows: _Recorded) -> float | None:
+    """What makes up for influences that are measured from the mean of a small class, which hides part of their spread.
+
+    As a variance of c numbers is divided by c - 1. Of a single row nothing can be told: None.
+    """
+    counts = np.unique(rows.labels, return_counts=True)[1]
+    rarest = int(counts.min()) if len(counts) > 1 else rows.n + 1
+    return math.sqrt(rarest / (rarest - 1)) if rarest > 1 else None
 
 
 def _relative(rows: _Recorded, term: Floats) -> Floats:
@@ -217,6 +231,7 @@ def _of_precision(rows: _Recorded, values: list[float]) -> Floats:
     return np.asarray(slope * (rows.n / hit.sum()))
 
 
+_BY_CLASS = ("f1", "matthews", "macro_f1", "auc_roc", "average_precision")  # each class has a share in the value
 _INFLUENCES: dict[str, Callable[..., Floats | None]] = {
     "rmse": _of_root,
     "rmsle": _of_root,
