@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from boosters_eval.datasets.checks import find_coarse_step
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
@@ -39,6 +40,9 @@ class Case:
     weighted: bool = False
     missing: bool = False
     constant: bool = False  # one column
+    offset: float = 0.0  # of the targets
+    spread: float = 0.0  # decades that weights span
+    sparse: float = 0.0  # the share of values that are the smallest
 
     @property
     def request(self):
@@ -55,6 +59,7 @@ class Case:
         rng = np.random.default_rng(seed)
         rows = ROWS + HELD_OUT
         x = np.floor(self.values * rng.random((rows, 4)) ** self.skew).astype(np.float32)
+        x[rng.random(x.shape) < self.sparse] = 0
         x[: self.values] = np.arange(self.values)[:, None]
         if self.constant:
             x[:, 2] = self.values // 2
@@ -68,7 +73,12 @@ class Case:
             x /= self.values
         if self.missing:
             x[rng.random(x.shape) < 0.1] = np.nan
+        y = y.astype(np.float64) + (self.offset if self.task is Task.REGRESSION else 0)
+        if find_coarse_step(y) is not None:  # as every program does
+            y -= y[:ROWS].mean()
         weights = rng.uniform(0.05, 3, rows) if self.weighted else None
+        if weights is not None and self.spread:
+            weights = 10.0 ** rng.uniform(-self.spread, 0, rows)
         whole = TrainData(x=x, y=y, weights=weights)
         train, valid = whole.take(np.arange(ROWS)), whole.take(np.arange(ROWS, rows))
         return TrainData(train.x, train.y, train.weights, valid=valid if self.training.early_stopping_rounds else None)
@@ -160,6 +170,9 @@ def cases(draw):
         weighted=often(False, True),
         missing=often(False, True),
         constant=often(False, False, True),
+        offset=often(0.0, 1e3, 1e5, 1.7e9),
+        spread=often(0.0, 3.0, 8.0),
+        sparse=often(0.0, 0.9),
     )
 
 
