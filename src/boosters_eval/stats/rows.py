@@ -9,12 +9,13 @@ Var(d + g) / n. Rows show Var(d); g is the luck of the training, which one parti
   Var(d) = 8 s² v. The variance v is itself a quadratic form in the noise: v = p s² / m for p parameters, and it varies
   by 4 v² / p. Two folds share (K - 2) / (K - 1) of their training rows, and a quadratic form the square of that. So the
   luck of the mean of all folds is 0.41 (K = 5) to 0.5 (K = 2, or many) of Var(d) / n, whatever n, m and p are.
-- Learners with a bias of their own have more, and learners that differ for good have less, since what makes them
-  differ is not estimated. Simulated, it is -0.2 to 0.1 for ridge regressions and 0.2 to 0.8 for trees and boosters, and
-  it hardly falls with n. `LUCK` is stated for the latter.
-- Where rows are tested again, by models of another partition, w is the share of Var(d) that lies within rows. Such a
-  model has lost 1 / K of its rows, so estimation makes up K w of the variance; if that is not all of it, only this
-  share has luck: LUCK x min(1, K w). Two partitions tell it well, since all rows do.
+- Learners that differ for good have less, since what makes them differ is not estimated. Learners with a bias of their
+  own have more, because then g is of the first order: it stays where the errors of estimation, and Var(d) with them,
+  fall with n. Simulated, the luck is -0.2 to 0.1 for ridge regressions; for trees and boosters 0.2 to 0.7 up to 1 000
+  rows, 0.8 for 2 000, and 1.4 for 5 000 rows and a LightGBM of 40 trees, which is too small for them. It is stated as
+  LUCK, times the square root of n / 1 000 from there up to 4 000 rows, and twice LUCK beyond.
+- Rows that are tested again, by models of another partition, show how much retraining moves (`within`), but not the
+  luck: the first-order part moves all rows together, and ten models do not tell it from noise.
 - With f of K folds in a partition, or several partitions, the rows that are not tested have luck too: that of S splits
   is (1 + sum over partitions (f / S)² (K / f - 1) / (K - 1)²) Var(g) / n.
 
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
     IntArray = NDArray[np.integer]
 
-LUCK = 0.6  # of the training, in variances of the rows
+LUCK = 0.6  # of the training, in variances of the rows, up to 1 000 of them
+_SMALL, _MOST = 1000, 2.0  # rows up to which it is stated, and how much more it is of many
 LEAST_UNITS = 10  # rows, groups or queries
 LEAST_AGAIN = 30  # units that were tested again, from which on they tell how much estimation moves
 USUAL_WITHIN = 0.3  # the share of the variance within rows, where it is not known
@@ -155,8 +157,9 @@ def fit_rows(pairs: Sequence[tuple[RowScores, RowScores]], *, resolution: float 
     block = np.concatenate([np.full(len(a.rows), a.block) for a, _ in pairs])
     within = _share_within(unit, block, shares, away)
     folds = fmean(a.folds for a, _ in pairs)
-    luck = LUCK if within is None else LUCK * min(1.0, folds * within)
-    tested = len(np.unique(np.concatenate([a.rows for a, _ in pairs]))) / (folds * fmean(len(a.rows) for a, _ in pairs))
+    size = folds * fmean(len(a.rows) for a, _ in pairs)
+    luck = LUCK * min(_MOST, max(1.0, math.sqrt(size / _SMALL)))
+    tested = len(np.unique(np.concatenate([a.rows for a, _ in pairs]))) / size
     sizes = list(Counter(a.block for a, _ in pairs).values())
     total = variance * (1 + luck * _exposure(sizes, folds, min(tested, 1.0)))
     return RowTest(
