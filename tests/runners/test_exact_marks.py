@@ -315,3 +315,12 @@ def test_boosters_ignores_a_column_with_one_value_besides_missing_ones_and_is_ma
     errors = {name: np.abs(predict(name, case.request, data)[:, 0] - data.y).max() for name in LIBRARIES}
     assert [name for name, error in errors.items() if error > 0.1] == ["boosters"]
     assert "single value" in mark("boosters", case, "missing").reason
+
+
+def test_boosters_loses_leaves_of_next_to_no_weight_and_is_marked_for_it():
+    training = PLAIN.replace(min_child_weight=0.0, growth_strategy=GrowthStrategy.LEAFWISE, n_leaves=12)
+    case = Case(Task.REGRESSION, training, low=-8, weighted=True, spread=8.0)
+    shares = [case.shares(seed, ["boosters", "xgboost"])["boosters", "xgboost"] for seed in (2, 3, 4)]
+    assert min(shares) < SHARE, "the mark of boosters' least hessian is out of date"
+    assert "lost by rounding" in mark("boosters", case, "min_child_weight").reason
+    assert mark("boosters", replace(case, weighted=False), "min_child_weight").kind == "exact"

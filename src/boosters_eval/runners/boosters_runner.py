@@ -58,6 +58,12 @@ _RULES = (
     Rule("growth_strategy", {"growth_strategy": "Leafwise"}, where=rules.LEAFWISE),
     Rule("max_depth", {"max_depth": "=max_depth"}, where=rules.DEPTHWISE),
     Rule("n_leaves", {"n_leaves": "=n_leaves"}, where=rules.LEAFWISE),
+    approximated(
+        "min_child_weight",
+        {"min_child_weight": "=min_child_weight"},
+        "leaves of next to no weight are lost by rounding where the weights of rows span many orders of magnitude",
+        f"weighted and min_child_weight < 0.001 and {rules.TREES}",
+    ),
     Rule("min_child_weight", {"min_child_weight": "=min_child_weight"}, where=rules.TREES),
     Rule(
         "min_samples_leaf",

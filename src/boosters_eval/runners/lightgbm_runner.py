@@ -132,7 +132,7 @@ _EDITIONS = (
             ),
             Pin(
                 {"force_row_wise": True},
-                "with fewer columns than threads, the layout by rows is the faster one",
+                "the layout by rows is for fewer columns than threads, or an unknown number",
                 "device == 'cpu' and n_columns < n_threads",
             ),
             Pin({"gpu_use_dp": True}, "sums are of double precision, as on the CPU", rules.CUDA),
