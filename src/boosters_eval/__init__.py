@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import render_parity as render_parity
     from boosters_eval.api import report_history as report_history
     from boosters_eval.api import report_paper as report_paper
+    from boosters_eval.api import rescore as rescore
     from boosters_eval.api import run_check as run_check
     from boosters_eval.api import run_importances as run_importances
     from boosters_eval.api import run_paper as run_paper

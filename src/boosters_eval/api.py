@@ -148,6 +148,16 @@ def run_suite(
         return _checked(_run(_warned(_call("benchmark.compare:prepare_suite", request))))
 
 
+def rescore(
+    run: str = "last", metrics: MetricLike | Sequence[MetricLike] = (), *, home: str | Path | None = None
+) -> ResultCollection:
+    """A run judged by other metrics, from the predictions that it has kept; the first of them decides.
+
+    Verdicts share the run's risk with what it was judged by before, so each is a little stricter.
+    """
+    return cast("ResultCollection", _call("benchmark.rescore:rescore_run", _request("rescore", locals())))
+
+
 def importances(
     datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,

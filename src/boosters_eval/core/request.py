@@ -381,6 +381,7 @@ COMMANDS = {
     "baseline diff": ("baseline", "DiffRequest", "diff_baselines"),
     "compare": ("benchmark", "CompareRequest", "compare"),
     "run": ("benchmark", "SuiteRequest", "run_suite"),
+    "rescore": ("benchmark", "RescoreRequest", "rescore"),
     "builds add": ("catalog", "AddBuildsRequest", "add_builds"),
     "builds list": ("catalog", "ListBuildsRequest", "list_builds"),
     "builds show": ("catalog", "ShowBuildRequest", "show_build"),

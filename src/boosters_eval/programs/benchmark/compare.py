@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.request import (
         CompareRequest,
         DataParameters,
+        RescoreRequest,
         SuiteRequest,
         TrainingParameters,
     )
@@ -53,7 +54,7 @@ def prepare_comparison(request: CompareRequest) -> PreparedRun:
     benchmarks = make_comparison(
         **collect_arguments(request),
         variants=parse_variants(variants, training) if texts else variants,
-        metrics=metric_names(_several(request.metrics)),
+        metrics=metric_names(several(request.metrics)),
     )
     return prepare(benchmarks, request.seeds, request, max_seeds=request.max_seeds, budget=request.budget)
 
@@ -63,7 +64,7 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
     benchmarks = select_benchmarks(
         request.suite,
         request.libraries,
-        metrics=metric_names(_several(request.metrics)),
+        metrics=metric_names(several(request.metrics)),
         cv=request.cv,
         splits=request.splits,
         profile=request.profile,
@@ -136,7 +137,7 @@ def describe_plan(prepared: PreparedRun) -> PlannedRun:
     return PlannedRun.of(prepared.plan, prepared.settings, notes, refusal)
 
 
-def _several(given: Any) -> list[Any]:
+def several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
@@ -174,7 +175,7 @@ class ComparisonFindings(Findings):
     """The results of a comparison, as its request wants them judged and shown."""
 
     results: ResultCollection
-    request: CompareRequest | SuiteRequest
+    request: CompareRequest | SuiteRequest | RescoreRequest
     verdict: AgainstCheck | None = None
 
     @property

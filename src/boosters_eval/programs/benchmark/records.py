@@ -99,6 +99,7 @@ class RunMetadata(FileModel):
     user_metrics: dict[str, bool] = Field(default_factory=dict)  # whether more is better
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
     seeds_rule: str | None = None
+    remarks: tuple[str, ...] = ()  # on how it was judged, which every report mentions
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used
     # By digest, of a run whose cells name theirs; of any other, the environment has the one machine.
     machines: dict[str, MachineInfo] = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What `compare` and `run` are asked for, and the parameters that other programs which train models share with them."""
+"""What `compare`, `run` and `rescore` are asked for, and the parameters that they share with other programs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import (
     MAX_SEEDS,
     OUTPUT,
+    REQUIRED,
     RUN,
     Declared,
+    InHome,
     OutputOptions,
     Request,
     anything,
@@ -21,7 +23,7 @@ from boosters_eval.core.request import (
     text,
 )
 from boosters_eval.core.terms import given, named, the
-from boosters_eval.engine.settings import RunOptions, RunSettings
+from boosters_eval.engine.settings import RUN_REFERENCE, RunOptions, RunSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -325,6 +327,24 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
             if getattr(self, name) is not None and self.seeds != "auto":
                 raise ConfigError(f"{the(name)} needs {given('seeds', 'auto')}.")
         check_verdict(self)
+
+
+class RescoreRequest(Tolerant, Verdicts, InHome, Request):
+    command: ClassVar = "rescore"
+    help: ClassVar = """\
+Judge a run by other metrics, from the predictions that it has kept: nothing is trained.
+
+The first metric decides. Values are those that the run itself would have computed."""
+    program: ClassVar = "boosters_eval.programs.benchmark.rescore:rescore"
+
+    run: str = parameter(
+        "last",
+        kind=RUN_REFERENCE,
+        typed=REQUIRED,
+        argument=True,
+        help="A run id, the beginning of one, a name given with --name, or 'last'.",
+    )
+    metrics: Any = metrics_parameter("Metrics, the deciding one first: mae, f1@0.3, ndcg@5, file.py:function.")
 
 
 class SuiteRequest(Settings, Tolerant, Verdicts, Request):

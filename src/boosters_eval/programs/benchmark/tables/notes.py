@@ -94,6 +94,7 @@ def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
 def note_report(collection: ResultCollection, *, times: bool, brief: bool = False) -> tuple[str, ...]:
     """Notes that apply to more than one table; `brief` leaves out why settings differ between libraries."""
     out = note_findings(collection)
+    out += collection.metadata.remarks
     out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]

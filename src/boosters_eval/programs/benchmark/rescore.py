@@ -1,0 +1,123 @@
+"""The program `rescore`: any metric on the predictions that a run has kept, with verdicts, and without a fit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import ConfigError, MetricInputError, RunError
+from boosters_eval.core.terms import the
+from boosters_eval.core.text import count_of, join_words
+from boosters_eval.metrics import compute_metrics, find
+from boosters_eval.metrics.metric import for_task
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, several
+from boosters_eval.programs.benchmark.evidence import NoEvidence
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.runs import load_run
+from boosters_eval.programs.benchmark.spec import find_in_file, metric_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.benchmark.evidence import FitEvidence
+    from boosters_eval.programs.benchmark.request import RescoreRequest
+    from boosters_eval.runners.result import BenchmarkResult
+
+
+def rescore(request: RescoreRequest) -> ComparisonFindings:
+    """The results of a run with further metrics, of which the first decides."""
+    results = rescore_run(request)
+    verdict = None if request.against is None else results.regressions(request.against, test=request.test)
+    return ComparisonFindings(results, request, verdict)
+
+
+def rescore_run(request: RescoreRequest) -> ResultCollection:
+    names = _declare(metric_names(several(request.metrics)))
+    if not names:
+        raise ConfigError(f"{the('metrics')} must name a metric at least. Got none.")
+    results = load_run(request.run, request.home)
+    fitting = _find_fitting(names, results)
+    found = [results.evidence.of(result) for result in results.results if fitting[result.task]]
+    scored = [_score(one, fitting[one.result.task]) for one in found if not isinstance(one, NoEvidence)]
+    lacking = [one.reason for one in found if isinstance(one, NoEvidence)]
+    if not scored:
+        why = lacking[0] if lacking else "no cell has finished"
+        raise RunError(f"Run {results.run_id} cannot be scored anew: {why}.")
+    level = results.metadata.level()
+    asked = f"{count_of(len(names), 'metric')} asked for after the run: with what it was judged by"
+    remarks = [
+        f"{asked}, {1 + len(names)} questions share a risk of {100 * level:g} %, so each is judged more strictly."
+    ]
+    if lacking:
+        remarks.append(f"{count_of(len(lacking), 'result')} left out: {lacking[0]}.")
+    unfit = dict.fromkeys(result.dataset_name for result in results.results if not fitting[result.task])
+    if unfit:
+        remarks.append(f"{join_words(list(unfit))} left out: no metric that was asked for fits the task.")
+    user = {name: metric.higher_is_better for name in names if (metric := find(name)) and not metric.info.built_in}
+    changes = {
+        "alpha": level / (1 + len(names)),
+        "user_metrics": {**results.metadata.user_metrics, **user},
+        "remarks": tuple(remarks),
+    }
+    return ResultCollection(
+        scored,
+        results.errors,
+        unsupported=results.unsupported,
+        unavailable=results.unavailable,
+        run_id=results.run_id,
+        suite=results.suite,
+        metadata=results.metadata.model_copy(update=changes),
+        folder=results.folder,
+    )
+
+
+def _declare(texts: Sequence[str]) -> list[str]:
+    """The names of the metrics; those of a file are loaded from it."""
+    names = []
+    for text in texts:
+        metric = find_in_file(text)
+        if metric is not None:
+            metric.load()
+        names.append(text if metric is None else metric.name)
+    return list(dict.fromkeys(names))
+
+
+def _find_fitting(names: Sequence[str], results: ResultCollection) -> dict[Task, list[str]]:
+    """The metrics that fit each task of a run. One that fits none, or is not known, is refused."""
+    tasks = dict.fromkeys(result.task for result in results.results)
+    fitting: dict[Task, list[str]] = {task: [] for task in tasks}
+    for name in names:
+        faults = []
+        for task in tasks:
+            try:
+                fitting[task].append(for_task(name, task).spec)
+            except ConfigError as error:
+                faults.append(error)
+        if faults and len(faults) == len(tasks):
+            raise faults[0]
+    return fitting
+
+
+def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
+    """The same result, scored by these metrics as it would have been in the run."""
+    result, split = fit.result, fit.split
+    every = compute_metrics(
+        result.task,
+        split.y_true,
+        fit.predictions,
+        fit.spec.n_classes,
+        split.weights,
+        groups=split.queries,
+        sensitive=split.sensitive,
+        quantiles=fit.spec.quantiles,
+        metrics=wanted,
+    )
+    lost = [name for name in wanted if not math.isfinite(every[name])]
+    if lost:
+        raise MetricInputError(
+            f"{join_words(lost)} of {result.library} on {result.config_name}, {result.repeat}, is not a finite number."
+        )
+    new = {name: every[name] for name in wanted}
+    kept = {name: value for name, value in result.metrics.items() if name not in new}
+    return result.model_copy(update={"metrics": {**new, **kept}, "primary_metric": wanted[0]})
