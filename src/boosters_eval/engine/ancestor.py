@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from boosters_eval.engine import lane
 from boosters_eval.engine.limits import pin_to
 from boosters_eval.engine.processes import (
+    ADOPTION,
     adopt_orphans,
     die_with_parent,
     has_loaded,
@@ -33,6 +34,7 @@ from boosters_eval.engine.processes import (
 )
 
 _GRACE = 1.0  # seconds that lanes get to exit on their own
+_LOOK = 0.05  # seconds between looks for what a killed lane left behind
 
 
 def main(setup: dict[str, Any]) -> None:
@@ -88,6 +90,7 @@ class _Ancestor:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._lanes: dict[int, int] = {}  # number by process id
+        self._looking_until = 0.0  # what a killed process has started is adopted only when its own parents have ended
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ, "requests")
         self._wake = wake_on_exit()
@@ -96,13 +99,16 @@ class _Ancestor:
     def serve(self) -> None:
         """Serve until the program closes the channel or exits."""
         while True:
-            for key, _ in self._selector.select():
+            looking = time.monotonic() < self._looking_until
+            for key, _ in self._selector.select(_LOOK if looking else None):
                 if key.data == "reap":
                     os.read(self._wake, 4096)
                 elif not self._accept():
                     self._end()
                     return
             self._reap()
+            if looking:
+                kill_orphans(self._lanes)
 
     def _accept(self) -> bool:
         received = receive(self._channel)
@@ -144,6 +150,7 @@ class _Ancestor:
             if ended:
                 event = {"lane": self._lanes.pop(pid), "exit": os.waitstatus_to_exitcode(status)}
                 kill_orphans(self._lanes)  # the processes of its cells, which could not be killed by it
+                self._looking_until = time.monotonic() + ADOPTION
                 with contextlib.suppress(OSError):  # the program may have exited
                     self._channel.sendall(json.dumps(event).encode() + b"\n")
 

@@ -24,6 +24,7 @@ from boosters_eval.core.text import make_encodable
 from boosters_eval.engine.cell import Cell, Failure, Lane, Target
 from boosters_eval.engine.limits import ThreadWatch, limit_memory, pin_to
 from boosters_eval.engine.processes import (
+    ADOPTION,
     Lines,
     adopt_orphans,
     check_folders,
@@ -272,6 +273,7 @@ class _Server:
         self._requests = Lines()
         self._unsent = bytearray()
         self._children: dict[int, _Child] = {}
+        self._looking_until = 0.0  # as the ancestor does
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ, "requests")
         self._wake = wake_on_exit()
@@ -280,7 +282,8 @@ class _Server:
     def serve(self) -> None:
         """Serve until the program closes the channel, then kill all children."""
         while True:
-            for key, _ in self._selector.select(_POLL if self._children else None):
+            looking = time.monotonic() < self._looking_until
+            for key, _ in self._selector.select(_POLL if self._children or looking else None):
                 if key.data == "requests":
                     self._flush()
                     if not self._read_requests():
@@ -292,6 +295,8 @@ class _Server:
                     self._read_child(key.data)
             self._watch()
             self._reap()
+            if looking:
+                kill_orphans(self._children)
 
     def _tell(self, **event: Any) -> None:
         """Never wait for the program to read: it may be waiting for this lane to read."""
@@ -409,6 +414,8 @@ class _Server:
                 kill_group(child.pid)  # including anything that it started, which might write on and on
                 del self._children[child.pid]
                 kill_orphans(self._children)  # and what has left the group
+                if os.WIFSIGNALED(status):
+                    self._looking_until = time.monotonic() + ADOPTION
                 while self._read_child(child):  # what it said before it ended counts
                     pass
                 self._forget(child)

@@ -60,6 +60,9 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+ADOPTION = 1.0  # seconds within which a killed process's descendants have become orphans of whoever adopts them
+
+
 def kill_orphans(known: Collection[int]) -> None:
     """Kill the children of this process that it did not start, with all that they started."""
     for pid in _children() - set(known):
