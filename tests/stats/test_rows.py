@@ -88,7 +88,7 @@ def test_what_retraining_moves_is_known_from_rows_that_are_tested_again():
         assert test.within == pytest.approx(share, rel=0.2)
 
 
-@pytest.mark.parametrize(("rows", "more"), [(100, 1.0), (1000, 1.0), (2000, math.sqrt(2)), (20_000, 2.0)])
+@pytest.mark.parametrize(("rows", "more"), [(100, 1.0), (1000, 1.0), (2000, math.sqrt(2)), (20_000, 1.5)])
 def test_many_rows_leave_more_to_luck(rows, more):
     """What is estimated better and better hides less and less of the bias of learners."""
     a, b = two_losses(rows)

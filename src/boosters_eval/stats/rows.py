@@ -11,9 +11,9 @@ Var(d + g) / n. Rows show Var(d); g is the luck of the training, which one parti
   luck of the mean of all folds is 0.41 (K = 5) to 0.5 (K = 2, or many) of Var(d) / n, whatever n, m and p are.
 - Learners that differ for good have less, since what makes them differ is not estimated. Learners with a bias of their
   own have more, because then g is of the first order: it stays where the errors of estimation, and Var(d) with them,
-  fall with n. Simulated, the luck is -0.2 to 0.1 for ridge regressions; for trees and boosters 0.2 to 0.7 up to 1 000
+  fall with n. Simulated, the luck is -0.2 to 0.1 for ridge regressions; for trees and boosters 0.2 to 1.1 up to 1 000
   rows, 0.8 for 2 000, and 1.4 for 5 000 rows and a LightGBM of 40 trees, which is too small for them. It is stated as
-  LUCK, times the square root of n / 1 000 from there up to 4 000 rows, and twice LUCK beyond.
+  LUCK, times the square root of n / 1 000 from there up to 2 250 rows, and 1.5 LUCK beyond.
 - Rows that are tested again, by models of another partition, show how much retraining moves (`within`), but not the
   luck: the first-order part moves all rows together, and ten models do not tell it from noise.
 - With f of K folds in a partition, or several partitions, the rows that are not tested have luck too: that of S splits
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     IntArray = NDArray[np.integer]
 
-LUCK = 0.6  # of the training, in variances of the rows, up to 1 000 of them
-_SMALL, _MOST = 1000, 2.0  # rows up to which it is stated, and how much more it is of many
+LUCK = 0.8  # of the training, in variances of the rows, up to 1 000 of them
+_SMALL, _MOST = 1000, 1.5  # rows up to which it is stated, and how much more it is of many
 LEAST_UNITS = 10  # rows, groups or queries
 LEAST_AGAIN = 30  # units that were tested again, from which on they tell how much estimation moves
 USUAL_WITHIN = 0.3  # the share of the variance within rows, where it is not known
