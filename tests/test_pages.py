@@ -7,7 +7,7 @@ import pytest
 
 import boosters_eval
 from boosters_eval.programs.bisect.answer import Bisection, BisectionStep, NumberShift
-from boosters_eval.programs.paper.comparison import read_comparison
+from boosters_eval.programs.paper.comparison import PaperComparison, read_stored
 from boosters_eval.programs.parity.findings import build_parity_report
 from parity_rows import parity_row
 
@@ -60,7 +60,7 @@ def pages(tmp_path_factory):
         "gate": boosters_eval.decide_gate(
             second.run_id, baseline, library="lightgbm", threshold=0.4, home=home
         ).to_html(),
-        "paper": read_comparison(GOLDEN / "paper-validation.yaml").to_html(),
+        "paper": read_stored(GOLDEN / "paper-validation.yaml", PaperComparison).to_html(),
         "bisection": bisection().to_html(),
         "parity": build_parity_report([parity_row(), parity_row("other", verdict="divergent")], {}).to_html(),
     }

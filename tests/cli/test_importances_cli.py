@@ -36,7 +36,7 @@ def test_auto_is_named_where_it_is_offered(boosters_eval):
 
 def test_the_help_offers_what_works_and_nothing_else(boosters_eval):
     told = " ".join(boosters_eval("importances", "--help", check=0).stdout.split())
-    assert "markdown (or md), json, csv, html, or table" in told
+    assert "markdown (or md), json, csv, html, latex or table" in told
     assert "--track" in told
     assert "--highlight-significant" not in told
 

@@ -130,13 +130,17 @@ def test_record_goes_on_without_the_pairs_that_failed(boosters_eval, place, mine
     assert [(item.config, item.library) for item in recorded.absent] == [("usual", "faulty")]
 
 
-def test_a_report_on_a_suite_can_be_previewed_and_says_more_on_request(boosters_eval, place, mine):
-    """More is: the native parameters, and for each cell its outcome and its phases."""
-    done = boosters_eval("report", *mine, "--seeds", "1", "--dry-run", "--verbose", check=0)
-    assert done.stdout.startswith("# ")
-    assert "own" in done.stdout
-    assert "Would write: docs/benchmarks/" in done.stderr
+def test_a_dry_run_of_a_report_on_a_suite_runs_nothing(boosters_eval, place, mine):
+    done = boosters_eval("report", *mine, "--seeds", "1", "--dry-run", check=0)
+    assert "2 cells" in done.stdout
+    assert "the report would be written to docs/benchmarks." in done.stderr
     assert not (place / "docs").exists()
+    assert not list((place / "home").glob("runs/*/journal.jsonl"))
+
+
+def test_a_report_on_a_suite_says_more_on_request(boosters_eval, mine):
+    """More is: the native parameters, and for each cell its outcome and its phases."""
+    done = boosters_eval("report", *mine, "--seeds", "1", "--verbose", "-o", "out.md", check=0)
     lines = done.stderr.splitlines()
     assert any(line.startswith("own faulty: ") for line in lines)  # native parameters
     (outcome,) = [line for line in lines if line.startswith("own faulty seed 42: ")]
