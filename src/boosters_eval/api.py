@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
+    Margin = str | float | Mapping[str, str | float]  # "1%" or 0.01 of the error, {"auc_roc": 0.002, "rmse": "2%"}
     Files = str | Path | Sequence[str | Path]
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
@@ -114,13 +115,15 @@ def compare(
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
+    margin: Margin | Sequence[str] = (),
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
     `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number) or
     group:COLUMN (no group on both sides). With balanced `splits`, no row is tested twice before all were tested.
-    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. The
+    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. What
+    differs by less than the `margin` is equivalent: "1%" of the error, or per metric, {"auc_roc": 0.002}. The
     libraries stay loaded for the next call, for some minutes. An executor given by name is created for this run and
     closed after it; one that you created yourself stays open. `track` names trackers that the run is sent to, such as
     "mlflow"; one that fails or hangs is a BoostersEvalWarning.
@@ -140,6 +143,7 @@ def run_suite(
     cv: str | int | None = None,
     splits: Literal["balanced", "random"] | None = None,
     profile: ProfileName | None = None,
+    margin: Margin | Sequence[str] = (),
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
@@ -149,7 +153,11 @@ def run_suite(
 
 
 def rescore(
-    run: str = "last", metrics: MetricLike | Sequence[MetricLike] = (), *, home: str | Path | None = None
+    run: str = "last",
+    metrics: MetricLike | Sequence[MetricLike] = (),
+    *,
+    margin: Margin | Sequence[str] = (),
+    home: str | Path | None = None,
 ) -> ResultCollection:
     """A run judged by other metrics, from the predictions that it has kept; the first of them decides.
 
@@ -760,6 +768,7 @@ def write_report(
     output: str | Path = Path("docs/benchmarks"),
     format: str | Sequence[str] = (),  # noqa: A002 (as the command line has it)
     test: TestName = "rows",
+    margin: Margin | Sequence[str] = (),
     seeds: int | None = None,
     libraries: Libraries = None,
     **settings: Unpack[MeasuringOptions],

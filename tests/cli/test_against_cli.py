@@ -30,7 +30,7 @@ def test_a_worse_competitor_fails_the_command_and_github_is_told(boosters_eval, 
 def test_data_on_stdout_stay_data_and_the_verdict_goes_to_stderr(boosters_eval):
     found = boosters_eval("compare", *VARIANTS, "-s", "3", "--against", "boosters poor", "-f", "json", "-q", check=0)
     assert json.loads(found.stdout)["kind"] == "boosters-eval results"
-    assert "Nothing is worse than boosters poor in 1 comparison (1 better)" in found.stderr
+    assert "Nothing is worse than boosters poor by more than 1 % in 1 comparison (1 better)" in found.stderr
 
 
 def test_markdown_begins_with_the_verdict(boosters_eval):

@@ -51,6 +51,7 @@ class RunFacts(FileModel):
     resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued it, in place or in a copy
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default
     seeds_rule: str = ""
+    margin: tuple[str, ...] | None = None  # what counts as equivalent, where it is not the default
     name: str = ""  # what the user calls the run
     kind: str = ""  # what it is read as: benchmark, paper, parity; unless it was said, its workload
     disturbances: tuple[Disturbance, ...] = ()  # found before times were measured
@@ -100,7 +101,7 @@ class RunFacts(FileModel):
         """The facts of an attempt that begins with outcomes of the run with these facts; it is judged its own way."""
         own = {
             name: getattr(session, name)
-            for name in ("alpha", "seeds_rule", "extends", "kind")
+            for name in ("alpha", "seeds_rule", "margin", "extends", "kind")
             if getattr(session, name) != getattr(self, name)
         }
         return self.continued(session).model_copy(update=own)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import lower_initial
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -73,6 +75,11 @@ def percent(share: float, *, sign: bool = True) -> str:
     if size >= _FACTOR:
         return f"x {number(1 + share, 2)}"
     return f"{share * 100:{'+' if sign else ''}.{0 if size >= 100 else 1 if size >= 1 else 2}f} %"
+
+
+def name_error(label: str, best: float, before: str = "") -> str:
+    """What a metric that is best at 1 lacks, "1 minus R²" in signs; nothing where the metric is itself an error."""
+    return f"{before}{best:g} \N{MINUS SIGN} {lower_initial(label)}" if best else ""
 
 
 def percent_change(change: float | None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from boosters_eval.core.text import clean_csv_cell
 from boosters_eval.reports.document import Charts, Document, Notes, Results, Section
 from boosters_eval.reports.findings import Reported
-from boosters_eval.reports.numbers import MISSING
+from boosters_eval.reports.numbers import MISSING, name_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,6 +64,16 @@ class Column(_Strict):
     def indicative(self) -> bool:
         """Whether the values are shown but not judged."""
         return bool(self.caveat)
+
+    @property
+    def best(self) -> float:
+        """The value without any error: percentages are of the distance from it."""
+        return (self.ceiling if self.higher_is_better else self.floor) or 0.0
+
+    @property
+    def of_error(self) -> str:
+        """What a percentage is of, where that is not the value itself: of 1 minus R², in signs."""
+        return name_error(self.label, self.best, " of ")
 
     @property
     def heading(self) -> str:
@@ -129,7 +139,7 @@ class PairVerdict(_Strict):
     b: str
     verdict: str  # of a against b: better, worse, equivalent, inconclusive
     difference: float | None  # mean of a minus mean of b
-    percent: float | None  # the same in percent of b
+    percent: float | None  # the same in percent of b's error
     ratio: float | None  # a over b, for times and memory
     low: float | None  # the interval, of the ratio where there is one; all of a column hold together at 1 - alpha
     high: float | None
@@ -140,6 +150,7 @@ class PairVerdict(_Strict):
     text: str  # the verdict as a sentence
     alpha: float | None = None  # the level of the column, shared by its pairs
     test: str = ""  # what decided: that of the table, or one by splits where rows could not
+    margin: str = ""  # what counts as equivalent: a share of the error, or a difference in the metric's unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +233,7 @@ class Report(_Strict, Reported):
     notes: tuple[str, ...] = ()
     test: str = "rows"
     alpha: float = 0.05
+    margin: tuple[str, ...] = ("1%",)  # what counts as equivalent, as one asks for it
 
     def document(self) -> Document:
         """The tables alone, as a part of something else."""

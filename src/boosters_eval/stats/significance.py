@@ -58,6 +58,8 @@ class Comparison:
     could_reject: bool = False  # whether this many splits can reach alpha at all
     note: str = ""
     best: float = 0.0  # the value without any error
+    margin: float | None = None  # region of practical equivalence in the metric's unit, where it was given so
+    region: float | None = None  # the same as the verdict took it; of a ratio, as a share
     evidence: RowTest | None = None  # where rows were tested: what more splits would show
 
     @property
@@ -252,8 +254,9 @@ def _verdict(pending: PendingComparison, fitted: FittedTest, tests: int) -> Comp
     p_value = min(1.0, 2 * min(fitted.greater(0.0), fitted.less(0.0)))
     above = fitted.positive()
     detectable = fitted.detectable(level)
-    shown = interval
+    shown, region = interval, pending.margin
     if blank.ratio is not None:
+        region = math.expm1(region)
         shown = interval and (math.exp(interval[0]), math.exp(interval[1]))
         detectable = None if detectable is None else math.expm1(detectable)
     verdict = _read(interval, pending.margin, higher_is_better=criteria.higher_is_better)
@@ -266,6 +269,7 @@ def _verdict(pending: PendingComparison, fitted: FittedTest, tests: int) -> Comp
         min_detectable=detectable,
         prob_better=above if criteria.higher_is_better else 1 - above,
         could_reject=fitted.attainable <= level,
+        region=region,
         note=_joined(blank.note, _reservation(verdict, fitted, blank.n, rejected=p_value <= level, level=level)),
     )
 
@@ -320,6 +324,7 @@ def _blank(a: FloatArray, b: FloatArray, criteria: Criteria) -> Comparison:
         difference=mean_a - mean_b,
         percent=_percent(mean_a, mean_b, criteria.best),
         best=criteria.best,
+        margin=criteria.margin,
     )
 
 

@@ -1,12 +1,16 @@
 """The verdict behind --against: what fails, what passes, and what is no answer."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.against import RivalFinding
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables.against import (
     AgainstDocument,
@@ -15,6 +19,7 @@ from boosters_eval.programs.benchmark.tables.against import (
     render_verdict,
 )
 from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.stats.significance import Comparison
 from factories import absence, collection, error, grid, remember, result
 from learners import RATIO, equal_regressions
 
@@ -52,14 +57,85 @@ def test_a_competitor_that_is_worse_fails_and_is_named_with_its_numbers():
 
 
 @pytest.mark.parametrize(
-    ("change", "noise", "verdict"), [(-0.1, 1, "better"), (0.0, 1, "equivalent"), (0.01, 9, "inconclusive")]
+    ("change", "noise", "verdict", "told"),
+    [(-0.1, 1, "better", "better"), (0.0, 1, "equivalent", "equivalent"), (-0.02, 8, "inconclusive", "not worse")],
 )
-def test_what_is_not_worse_passes_and_is_said(change, noise, verdict):
+def test_what_was_shown_not_to_be_worse_passes_and_is_said(change, noise, verdict, told):
     check = collection(scores(change, noise=noise)).regressions("base")
-    assert [finding.verdict for finding in check.findings] == [verdict]
+    assert [(finding.verdict, finding.outcome) for finding in check.findings] == [(verdict, "not worse")]
     assert check.passed
-    assert f"1 {verdict}" in list_findings(check)[0]
+    assert check.proven
+    assert list_findings(check)[0] == f"✅ Nothing is worse than base by more than 1 % in 1 comparison (1 {told})"
     assert "toy/gbdt head: RMSE" in list_findings(check)[2]
+
+
+def test_a_loss_that_cannot_be_excluded_passes_without_a_tick_and_fails_where_proof_is_required():
+    run = collection(scores(0.01, noise=9))
+    check = run.regressions("base")
+    assert (check.exit_code, check.proven, check.outcome) == (ExitCode.SUCCESS, False, "cannot say")
+    asked = "Cannot say whether head is worse than base by more than 1 % in 1 of 1 comparison"
+    first, title, finding = list_findings(check)
+    assert first == f"⚠ {asked}: a loss of up to 6.7 % cannot be excluded"
+    assert title == "⚠ Cannot say:"
+    assert finding.endswith(", 5 splits): a loss of up to 6.7 % cannot be excluded")
+    assert "⚠ cannot say" in render_verdict(check)
+    assert "✅" not in render_verdict(check)
+    assert annotate_verdict(check)[0].startswith("::warning title=boosters-eval Cannot say::toy/gbdt head: RMSE")
+    strict = run.regressions("base", require_proof=True)
+    assert strict.exit_code is ExitCode.REGRESSION
+    assert list_findings(strict)[0].startswith(f"❌ {asked}")
+    assert "❌ cannot say" in render_verdict(strict)
+    assert annotate_verdict(strict)[0].startswith("::error title=boosters-eval Cannot say::")
+    wide = run.regressions("base", margin="10%", require_proof=True)
+    assert (wide.exit_code, wide.outcome) == (ExitCode.SUCCESS, "not worse")
+
+
+def test_a_missing_answer_outranks_a_missing_proof():
+    check = remember(collection(scores(0.01, noise=9)), n_cells=11, n_missing=1).regressions("base", require_proof=True)
+    assert (check.exit_code, check.outcome) == (ExitCode.EXECUTION_ERROR, "unanswered")
+
+
+@given(
+    low=st.floats(-0.5, 0.5),
+    width=st.floats(0, 0.5),
+    region=st.floats(0, 0.2),
+    higher=st.booleans(),
+    ratio=st.booleans(),
+    missing=st.sampled_from(["", "a cell failed"]),
+)
+def test_an_interval_that_reaches_beyond_the_margin_is_never_a_proof(low, width, region, higher, ratio, missing):
+    """Whatever else is known: the answer is read off the worse end of the interval and the margin alone."""
+    high, same = low + width, 1.0 if ratio else 0.0
+    inside = -region <= low and high <= region
+    verdict = (
+        "equivalent" if inside else "inconclusive" if low <= 0 <= high else "better" if higher == (low > 0) else "worse"
+    )
+    pair = Comparison(
+        *(verdict, "corrected", 5, 0.05, 0.01),
+        interval=(low + same, high + same),
+        region=region,
+        ratio=1.0 if ratio else None,
+        mean_b=1.0,
+    )
+    finding = RivalFinding("b", "head", "rmse", "RMSE", higher, pair, missing=missing)
+    worst = -low if higher else high
+    assert finding.proven is False or (worst <= region + 1e-12 and not missing)
+    assert finding.proven or missing or worst > region - 1e-12
+    assert finding.loss == pytest.approx(max(worst, 0.0), abs=1e-12)
+    assert (finding.outcome == "not worse") == finding.proven
+
+
+@given(worse=st.floats(-0.05, 0.05), noise=st.floats(0.5, 20), margin=st.sampled_from(["0%", "1%", "5%", "rmse=0.02"]))
+@settings(max_examples=60, deadline=None)
+def test_a_check_with_a_tick_has_no_interval_beyond_the_margin(worse, noise, margin):
+    check = collection(scores(worse, noise=noise)).regressions("base", margin=margin)
+    strict = replace(check, require_proof=True)
+    (finding,) = check.findings
+    region = finding.comparison.region
+    beyond = finding.comparison.interval[1] > region
+    assert list_findings(check)[0].startswith("❌" if finding.fails else "⚠" if beyond else "✅")
+    assert (strict.exit_code is ExitCode.SUCCESS) == (not beyond and not finding.fails)
+    assert check.exit_code is (ExitCode.REGRESSION if finding.fails else ExitCode.SUCCESS)
 
 
 def test_the_direction_of_the_metric_counts():
@@ -84,12 +160,15 @@ def test_over_many_benchmarks_a_verdict_must_hold_among_all_of_them():
     others = [item for n in range(40) for item in scores(0.001 * (-1) ** n, configs=(f"other{n}/gbdt",))]
     check = collection([*weak, *others]).regressions("base")
     assert check.passed
+    assert not check.proven
     alone = [finding for finding in check.findings if finding.alone]
     assert [finding.benchmark for finding in alone] == ["toy/gbdt"]
     assert alone[0].p_family > 0.05 > alone[0].comparison.p_value
     assert "1 worse on its own only" in list_findings(check)[0]
     assert any("worse on its own, but not among 41 comparisons" in line for line in list_findings(check))
-    assert [line.partition(" title")[0] for line in annotate_verdict(check)] == ["::warning"]
+    assert [line.partition("::toy")[0] for line in annotate_verdict(check)] == [
+        "::warning title=boosters-eval Suspicious"
+    ]
 
 
 def test_a_failed_cell_is_never_a_pass():
@@ -219,6 +298,9 @@ def test_the_document_says_what_the_check_says():
     assert (written["exit_code"], written["against"], written["n_tests"]) == (1, "base", 1)
     assert [item["fails"] for item in written["comparisons"]] == [False, True, False]
     assert written["answer"].startswith("head is worse than base")
+    assert (written["outcome"], written["margin"], written["require_proof"]) == ("worse", ["1%"], False)
+    assert [item["outcome"] for item in written["comparisons"]] == ["not worse", "worse", "not worse"]
+    assert [item["loss"] > 0.2 for item in written["comparisons"]] == [False, True, False]
     assert "| toy/gbdt  | head       | training time   | +20.0 %" in render_verdict(check)
 
 

@@ -1,21 +1,26 @@
 """Is any competitor worse than the one that it is compared against? The verdict behind --against.
 
+Three answers: worse, and shown; not worse by more than the margin, and shown; or it cannot be said, and then how large
+a loss cannot be excluded.
+
 In each benchmark, every other row is compared with the named one: in the primary metric by the verdict that the table
 shows, and in timing mode also in the times of training and predicting, by the paired time test. The exit code is
 one answer to all these comparisons, so Holm's correction over all of them comes on top: if nothing differs, the chance
-that any is called worse is at most alpha, however many benchmarks and competitors there are.
+that any is called worse is at most alpha, however many benchmarks and competitors there are. That all are not worse
+needs no correction: it is claimed only if each of them was shown.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.text import clean, count_of
 from boosters_eval.metrics import declare_metric, find, label
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
+from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables.contenders import group_absences, group_by_name, group_results
 from boosters_eval.runners.result import BUSY_CELL
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.stats.significance import Comparison, TestName
 
+Outcome = Literal["worse", "not worse", "cannot say", "unanswered"]
 TIMES = {"train_time_s": "training time", "predict_time_s": "prediction time"}
 _FEW_SPLITS = "too few splits for a verdict"
 
@@ -65,6 +71,32 @@ class RivalFinding:
         return None if found is None else (found[0] / 100, found[1] / 100)
 
     @property
+    def loss(self) -> float | None:
+        """The largest loss that the interval leaves possible, relative to the named one; None: nobody knows."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return max(0.0, -low if self.higher_is_better else high)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the whole interval says that it is not worse by more than the margin."""
+        pair = self.comparison
+        if pair is None or pair.interval is None or self.missing or self.fails:
+            return False
+        if pair.verdict == "equivalent":
+            return True
+        same = 0.0 if pair.ratio is None else 1.0
+        low, high = pair.interval
+        return (same - low if self.higher_is_better else high - same) <= (pair.region or 0.0)
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.fails:
+            return "worse"
+        return "unanswered" if self.verdict == "unanswered" else "not worse" if self.proven else "cannot say"
+
+    @property
     def alone(self) -> bool:
         """Whether it is worse on its own, but not after the correction for all comparisons."""
         return self.verdict == "worse" and not self.fails
@@ -79,6 +111,8 @@ class AgainstCheck:
     alpha: float  # for all comparisons together
     test: TestName
     problems: tuple[str, ...] = ()
+    margins: Margins = field(default_factory=Margins)
+    require_proof: bool = False  # whether what cannot be said fails
     skipped: tuple[str, ...] = ()  # benchmarks that no competitor supports: there is nothing to compare in them
 
     @property
@@ -97,27 +131,55 @@ class AgainstCheck:
         return [finding for finding in self.findings if finding.comparison is not None and not finding.missing]
 
     @property
+    def unproven(self) -> list[RivalFinding]:
+        """What was compared, and may be worse by more than the margin."""
+        return [finding for finding in self.compared if finding.outcome == "cannot say"]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether everything was compared."""
+        return bool(self.compared) and not self.unanswered and not self.problems
+
+    @property
+    def proven(self) -> bool:
+        """Whether everything was compared, and was shown not to be worse by more than the margin."""
+        return self.outcome == "not worse"
+
+    @property
     def n_tests(self) -> int:
         """How many p-values the correction is over."""
         return sum(finding.p_family is not None for finding in self.findings)
 
     @property
     def exit_code(self) -> ExitCode:
-        """A regression outranks a missing answer; no comparison at all is not a pass."""
+        """A regression outranks a missing answer, and that a missing proof; no comparison at all is not a pass."""
         if self.regressions:
             return ExitCode.REGRESSION
-        if self.unanswered or self.problems or not self.compared:
+        if not self.is_answered:
             return ExitCode.EXECUTION_ERROR
-        return ExitCode.SUCCESS
+        return ExitCode.REGRESSION if self.require_proof and self.unproven else ExitCode.SUCCESS
+
+    @property
+    def outcome(self) -> Outcome:
+        """The answer to all comparisons together."""
+        if self.regressions:
+            return "worse"
+        return "unanswered" if not self.is_answered else "cannot say" if self.unproven else "not worse"
 
     @property
     def passed(self) -> bool:
-        """Whether everything was compared, and nothing is worse."""
+        """Whether everything was compared, and nothing was shown to be worse; `proven` says more."""
         return self.exit_code is ExitCode.SUCCESS
 
 
 def check_against(
-    collection: ResultCollection, against: str, *, test: TestName = "rows", alpha: float | None = None
+    collection: ResultCollection,
+    against: str,
+    *,
+    test: TestName = "rows",
+    alpha: float | None = None,
+    margin: Any = None,
+    require_proof: bool = False,
 ) -> AgainstCheck:
     """Compare every other competitor with the one of that name; without `alpha`, the level is the run's, or 5 %."""
     for name, better in collection.metadata.user_metrics.items():
@@ -126,19 +188,23 @@ def check_against(
     tables = {name: list(rows.values()) for name, rows in group_results(collection).items()}
     present = [row.name for rows in tables.values() for row in rows]
     check_competitor(against, [*present, *(_absent_name(item) for items in absent.values() for item in items)])
-    level = collection.metadata.level(alpha)
+    level, margins = collection.metadata.level(alpha), collection.metadata.margins(margin)
     unfair = collection.metadata.unfair_times
     found = [
         finding
         for name, rows in tables.items()
-        for finding in _Benchmark(clean(name), against, rows, absent.get(name, []), test, level, unfair).findings()
+        for finding in _Benchmark(
+            clean(name), against, rows, absent.get(name, []), test, level, unfair, margins
+        ).findings()
     ]
     skipped = tuple(
         f"{clean(name)}: {'; '.join(dict.fromkeys(item.reason.rstrip('.') for item in items))}"
         for name, items in absent.items()
         if name not in tables and all(isinstance(item, Unsupported) for item in items)
     )
-    return AgainstCheck(against, tuple(_corrected(found, level)), level, test, tuple(_problems(collection)), skipped)
+    problems = tuple(_problems(collection))
+    judged = tuple(_corrected(found, level))
+    return AgainstCheck(against, judged, level, test, problems, margins, require_proof, skipped)
 
 
 def check_competitor(against: str, known: Sequence[str]) -> None:
@@ -155,6 +221,7 @@ class _Benchmark:
     test: TestName
     alpha: float
     unfair_times: str  # why no time of the run is judged
+    margins: Margins
 
     def findings(self) -> Iterator[RivalFinding]:
         """One per rival and quantity; where one of the two has no results, one per rival."""
@@ -206,6 +273,7 @@ class _Benchmark:
                 test=self.test,
                 alpha=self.alpha,
                 evidence=ours.evidence,
+                margins=self.margins,
             )
             sides = {rival.name, ours.name}
             pair = table.ruled(rival.name, ours.name) if sides <= table.summaries.keys() else None
@@ -220,9 +288,8 @@ class _Benchmark:
         unfair = self.unfair_times or ("" if all(result.fairly_timed for result in results) else BUSY_CELL)
         pair = None
         if not unfair:
-            table = compare_rows(
-                group_by_name([rival, ours]), metric, higher_is_better=False, test="paired", alpha=self.alpha
-            )
+            by: Any = {"test": "paired", "alpha": self.alpha, "margins": self.margins}
+            table = compare_rows(group_by_name([rival, ours]), metric, higher_is_better=False, **by)
             pair = table.pairs.get((rival.name, ours.name))
         why = f"times are not judged: {unfair}" if unfair else incomplete or _without_partner(ours, rival, metric)
         placed = {result.repeat: result.machine for result in ours.results}

@@ -119,8 +119,16 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
     if request.dry_run:
         return describe_plan(prepared)
     results = execute_prepared(prepared)
-    verdict = None if request.against is None else results.regressions(request.against, test=request.test)
-    return ComparisonFindings(results, request, verdict)
+    return ComparisonFindings(results, request, answer_against(request, results))
+
+
+def answer_against(
+    request: CompareRequest | SuiteRequest | RescoreRequest, results: ResultCollection
+) -> AgainstCheck | None:
+    """The answer that --against asks for; None if nobody asked."""
+    if request.against is None:
+        return None
+    return results.regressions(request.against, test=request.test, require_proof=request.require_proof)
 
 
 def describe_plan(prepared: PreparedRun) -> PlannedRun:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
+from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.records import RULES
 from boosters_eval.reports.numbers import number
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.observations import Observation, Side
-from boosters_eval.stats.significance import DEFAULT_ROPE
 from boosters_eval.stats.tables import compare_table
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def compare_rows(
     higher_is_better: bool,
     test: TestName = "rows",
     alpha: float,
-    rope: float | None = None,
+    margins: Margins | None = None,
     evidence: RowEvidence | None = None,
 ) -> ComparisonTable:
     """All pairs of one table, given as {name: results}; the test by rows needs the evidence."""
-    known = find(metric)
+    known, margin = find(metric), (margins or Margins()).find(metric)
     return compare_table(
         {name: observe(results, metric, evidence if test == "rows" else None) for name, results in rows.items()},
         metric=metric,
@@ -104,8 +104,8 @@ def compare_rows(
         as_ratio=metric in RESOURCES,
         test=test,
         alpha=alpha,
-        rope=DEFAULT_ROPE if rope is None else rope,
         best=(known.best or 0.0) if known else 0.0,
+        **({"rope": margin.size} if margin.is_share else {"margin": margin.size}),
     )
 
 
@@ -157,6 +157,7 @@ def choose_best(
     alpha: float,
     test: TestName,
     evidence: RowEvidence | None = None,
+    margins: Margins | None = None,
 ) -> pd.DataFrame:
     """One row per config: the library that may be called best, or `tie`, `n too small`, `not comparable`.
 
@@ -167,7 +168,13 @@ def choose_best(
     rows = []
     for config, group in _group_by_config(results, metric).items():
         libraries = _group_by_library(group)
-        how: Any = {"higher_is_better": higher_is_better, "alpha": alpha, "test": test, "evidence": evidence}
+        how: Any = {
+            "higher_is_better": higher_is_better,
+            "alpha": alpha,
+            "test": test,
+            "evidence": evidence,
+            "margins": margins,
+        }
         table = compare_rows(libraries, metric, **how)
         first = group[0]
         row: dict[str, Any] = {"config": config, "dataset": first.dataset_name}

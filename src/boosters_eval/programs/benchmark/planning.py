@@ -24,6 +24,7 @@ from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.seeds import Growth, count_seeds, overrule_seeds
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, UserMetric, find_in_file, find_registered, spec_of
 from boosters_eval.runners.base import cannot_run
@@ -104,6 +105,7 @@ def prepare(
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
     count = growth.rule.schedule[0] if growth else count_seeds(seeds, benchmarks.default_seeds)
     prepared = prepare_seeds(overrule_seeds(benchmarks, seeds), count, settings)
+    Margins.of(getattr(settings, "margin", ()))  # a metric that nobody knows is refused before anything runs
     if growth is not None:
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
     return replace(prepared, growth=growth)

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator
 
 from boosters_eval.core.errors import require
 from boosters_eval.core.machine import MachineInfo
@@ -17,6 +17,7 @@ from boosters_eval.core.text import clean_csv_cell
 from boosters_eval.datasets.config import DataAudit
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.margins import Margins, check_margins, read_margins
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import BenchmarkResult, Record
 
@@ -100,6 +101,8 @@ class RunMetadata(FileModel):
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
     seeds_rule: str | None = None
     remarks: tuple[str, ...] = ()  # on how it was judged, which every report mentions
+    # What counts as equivalent, where it is not the default.
+    margin: Annotated[tuple[str, ...], AfterValidator(read_margins)] | None = None
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used
     # By digest, of a run whose cells name theirs; of any other, the environment has the one machine.
     machines: dict[str, MachineInfo] = Field(default_factory=dict)
@@ -120,6 +123,10 @@ class RunMetadata(FileModel):
 
         require("alpha", alpha, (Real, type(None)), "a number between 0 and 1")
         return alpha if alpha is not None else self.alpha or DEFAULT_ALPHA
+
+    def margins(self, margin: Any = None) -> Margins:
+        """The given margins, or those of the run, or 1 % of the error."""
+        return Margins.of(self.margin if margin is None else check_margins(margin))
 
     @field_validator("configs")
     @classmethod

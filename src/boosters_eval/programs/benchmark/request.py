@@ -24,6 +24,7 @@ from boosters_eval.core.request import (
 )
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import RUN_REFERENCE, RunOptions, RunSettings
+from boosters_eval.programs.benchmark.margins import MARGIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -278,7 +279,22 @@ class BenchmarkParameters(TrainingParameters, TargetParameters):
     profile: Any = profile_parameter("parity")
 
 
-class Verdicts(OutputOptions):
+class Margined(Declared):
+    """How large a difference must be to matter."""
+
+    panel: ClassVar = OUTPUT
+
+    margin: Any = parameter(
+        (),
+        kind=MARGIN,
+        raw=True,
+        separator=None,
+        help="What counts as equivalent: a share of the error, and for single metrics rmse=2% or auc_roc=0.002."
+        " Default: 1%.",
+    )
+
+
+class Verdicts(Margined, OutputOptions):
     """How a comparison is judged and shown, and whether it is a check."""
 
     panel: ClassVar = OUTPUT
@@ -293,6 +309,9 @@ class Verdicts(OutputOptions):
         kind=text("the name of a competitor", "NAME"),
         help="Exit 1 if another competitor is worse than this one in a primary metric, or slower under --timing-mode; 2"
         " if that could not be answered.",
+    )
+    require_proof: bool = parameter(
+        False, help="With --against: exit 1 also if a loss of more than --margin cannot be excluded."
     )
     verdict: Path | None = parameter(None, kind=path(), written=True, help="File for the verdict of --against as JSON.")
 
@@ -346,6 +365,10 @@ The first metric decides. Values are those that the run itself would have comput
     )
     metrics: Any = metrics_parameter("Metrics, the deciding one first: mae, f1@0.3, ndcg@5, file.py:function.")
 
+    def check(self) -> None:
+        super().check()
+        check_verdict(self)
+
 
 class SuiteRequest(Settings, Tolerant, Verdicts, Request):
     command: ClassVar = "run"
@@ -374,10 +397,14 @@ def check_splits(request: Any) -> None:
         )
 
 
-def check_verdict(request: CompareRequest | SuiteRequest) -> None:
+def check_verdict(request: CompareRequest | SuiteRequest | RescoreRequest) -> None:
     """A verdict needs a question, and a failed cell is never a pass."""
     if request.verdict is not None and request.against is None:
         raise ConfigError(f"{the('verdict')} needs {named('against')} NAME: without it there is no verdict to write.")
+    if request.require_proof and request.against is None:
+        raise ConfigError(
+            f"{the('require_proof')} needs {named('against')} NAME: without it there is nothing to prove."
+        )
     if request.against is not None and request.continue_on_error:
         raise ConfigError(
             f"Use either {named('against')} or {named('continue_on_error')}, not both: a failed cell is never a pass."

@@ -10,7 +10,7 @@ from boosters_eval.core.terms import the
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.metrics import compute_metrics, find
 from boosters_eval.metrics.metric import for_task
-from boosters_eval.programs.benchmark.compare import ComparisonFindings, several
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, answer_against, several
 from boosters_eval.programs.benchmark.evidence import NoEvidence
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import load_run
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 def rescore(request: RescoreRequest) -> ComparisonFindings:
     """The results of a run with further metrics, of which the first decides."""
     results = rescore_run(request)
-    verdict = None if request.against is None else results.regressions(request.against, test=request.test)
-    return ComparisonFindings(results, request, verdict)
+    return ComparisonFindings(results, request, answer_against(request, results))
 
 
 def rescore_run(request: RescoreRequest) -> ResultCollection:
@@ -59,6 +58,7 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
         "alpha": level / (1 + len(names)),
         "user_metrics": {**results.metadata.user_metrics, **user},
         "remarks": tuple(remarks),
+        "margin": results.metadata.margins(request.margin or None).words or None,
     }
     return ResultCollection(
         scored,

@@ -249,6 +249,7 @@ class ResultCollection:
         *,
         test: TestName = "rows",
         significance_level: float | None = None,
+        margin: Any = None,
     ) -> pd.DataFrame:
         """The best library of each config, or `tie` if its lead is not significant (at the run's level by default).
 
@@ -266,6 +267,7 @@ class ResultCollection:
         level = significance_level if alpha is None else alpha
         more, level = higher_is_better(metric), self.metadata.level(level)
         how: Any = {"higher_is_better": more, "alpha": level, "test": test, "evidence": self.evidence}
+        how["margins"] = self.metadata.margins(margin)
         return choose_best(self.results, self._named(metric), **how)
 
     def is_significant(
@@ -289,15 +291,24 @@ class ResultCollection:
         how: Any = {"higher_is_better": more, "alpha": level, "test": test, "evidence": self.evidence}
         return decide_difference(rows, pair, self._named(metric), **how)
 
-    def regressions(self, against: str, *, test: TestName = "rows", alpha: float | None = None) -> AgainstCheck:
+    def regressions(
+        self,
+        against: str,
+        *,
+        test: TestName = "rows",
+        alpha: float | None = None,
+        margin: Any = None,
+        require_proof: bool = False,
+    ) -> AgainstCheck:
         """Whether any other competitor is worse than the one of this name, as --against has it.
 
-        `.passed` says it, `.regressions` and `.unanswered` say where, `.exit_code` is that of the command.
+        `.passed` says it, `.regressions` and `.unanswered` say where, `.exit_code` is that of the command. `.proven`
+        says whether each was shown not to be worse by more than the margin; `require_proof` fails those in `.unproven`.
         """
         from boosters_eval.programs.benchmark.against import check_against  # noqa: PLC0415 (a facade)
 
         require("against", against, str, "the name of a competitor")
-        return check_against(self, against, test=test, alpha=alpha)
+        return check_against(self, against, test=test, alpha=alpha, margin=margin, require_proof=require_proof)
 
     def to_markdown(
         self,
@@ -306,12 +317,18 @@ class ResultCollection:
         alpha: float | None = None,
         *,
         test: TestName = "rows",
+        margin: Any = None,
     ) -> str:
         """The tables as Markdown. The best mean is bold if it is significant, or always if that is not required."""
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
 
         return build_tables(
-            self, test=test, alpha=alpha, highlight=highlight_best, require_significance=require_significance
+            self,
+            test=test,
+            alpha=alpha,
+            margin=margin,
+            highlight=highlight_best,
+            require_significance=require_significance,
         ).to_markdown()
 
     def _repr_html_(self) -> str:
@@ -327,6 +344,7 @@ class ResultCollection:
         reference: str | None = None,
         test: TestName = "rows",
         alpha: float | None = None,
+        margin: Any = None,
     ) -> Plot:
         """The report's charts: strips, forest (against `reference`, by default the best), pareto or ranks.
 
@@ -334,7 +352,7 @@ class ResultCollection:
         """
         from boosters_eval.programs.benchmark.tables.plots import plot  # noqa: PLC0415 (a facade)
 
-        return plot(self, kind, metric=metric, reference=reference, test=test, alpha=alpha)
+        return plot(self, kind, metric=metric, reference=reference, test=test, alpha=alpha, margin=margin)
 
     def save_partial(self, path: str | Path) -> None:
         """Save the outcomes so far."""

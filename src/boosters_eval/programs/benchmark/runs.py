@@ -55,7 +55,7 @@ def execute_prepared(prepared: PreparedRun) -> ResultCollection:
     with open_session(prepared.settings, prepared.plan) as session:
         growth = prepared.growth
         if growth is None:
-            return collect(run_once(session, prepared, found))
+            return _judge_by(prepared, collect(run_once(session, prepared, found)))
 
         begin, first = format_now(), _FirstCell()
         looks: list[Run] = []  # each has the outcomes of those before it
@@ -78,9 +78,16 @@ def execute_prepared(prepared: PreparedRun) -> ResultCollection:
                 observer=first,
             )
             looks.append(run)
-            return collect(run)
+            return _judge_by(prepared, collect(run))
 
         return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=tell, began=first.began)
+
+
+def _judge_by(prepared: PreparedRun, results: ResultCollection) -> ResultCollection:
+    """The results with the margin that was asked for now; an earlier attempt may have had another."""
+    asked = {"margin": getattr(prepared.settings, "margin", ()) or None}
+    results.metadata = results.metadata.model_copy(update=asked)
+    return results
 
 
 class _FirstCell(Observer):
@@ -114,6 +121,7 @@ def run_once(
         "disturbances": disturbances,
         "extends": extends,
         "unavailable": prepared.benchmarks.unavailable,
+        "margin": getattr(settings, "margin", ()),
         "audits": {name: it.model_dump(mode="json", exclude_defaults=True) for name, it in prepared.audits.items()},
     }
     facts = {name: value for name, value in found.items() if value}
@@ -207,6 +215,7 @@ def collect_fits(run: Run, *, unfinished: int | None = None) -> ResultCollection
             user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
             alpha=run.facts.alpha,
             seeds_rule=run.facts.seeds_rule or None,
+            margin=run.facts.margin,
             audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.audits.items()},
             machines=machines,
         ),

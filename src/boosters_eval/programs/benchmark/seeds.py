@@ -139,12 +139,13 @@ def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Co
     from boosters_eval.programs.benchmark.comparisons import compare_rows  # noqa: PLC0415
     from boosters_eval.programs.benchmark.tables.contenders import group_by_name, group_results  # noqa: PLC0415
 
+    margins = results.metadata.margins()
     for contenders in group_results(results).values():
         rows = group_by_name(contenders.values())
         primary = (result.primary_metric for row in rows.values() for result in row)
         metric = next(filter(None, primary), None)
         if metric is not None:
             better = higher_is_better(metric)
-            how: Any = {"alpha": rule.level, "rope": rule.rope, "evidence": results.evidence}
+            how: Any = {"alpha": rule.level, "margins": margins, "evidence": results.evidence}
             table = compare_rows(rows, metric, higher_is_better=better, **how)
             yield from table.pairs.values()

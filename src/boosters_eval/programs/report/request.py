@@ -10,6 +10,7 @@ from boosters_eval.core.request import OUTPUT, REQUIRED, InHome, Request, choice
 from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import RUN_REFERENCE, run_parameter
 from boosters_eval.programs.benchmark.request import (
+    Margined,
     Settings,
     Tolerant,
     judging_test_parameter,
@@ -27,7 +28,7 @@ TYPES = ("quality", "performance", "comparison")
 _RUN = "A run id, the beginning of one, a name given with --name, or 'last'."
 
 
-class ReportRequest(Settings, Tolerant, Request):
+class ReportRequest(Settings, Tolerant, Margined, Request):
     command: ClassVar = "report"
     help: ClassVar = "Write a report on a suite, an earlier run or a results file."
     program: ClassVar = "boosters_eval.programs.report.writing:write"

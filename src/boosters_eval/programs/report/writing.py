@@ -106,9 +106,10 @@ def write(request: ReportRequest) -> Findings:
         report = _build_report(results, request.report_type, request.test)
     elif request.results is not None:
         results = ResultCollection.load_partial(request.results)
-        report = _build_report(results, request.report_type, request.test)
+        report = _build_report(results, request.report_type, request.test, request.margin)
     else:
-        results, report = load_report(request.run or "last", request.home, request.report_type, request.test)
+        how = (request.report_type, request.test, request.margin)
+        results, report = load_report(request.run or "last", request.home, *how)
     from boosters_eval.programs.benchmark.tables.document import render_files  # noqa: PLC0415
 
     files = render_files(report, request.output, formats)
@@ -126,31 +127,43 @@ def write(request: ReportRequest) -> Findings:
 def _prepare_suite(request: ReportRequest) -> PreparedRun:
     settings = {name: getattr(request, name) for name in Settings.parameters}
     return prepare_suite(
-        SuiteRequest(suite=request.suite, seeds=request.seeds, libraries=request.libraries, **settings)
+        SuiteRequest(
+            suite=request.suite,
+            seeds=request.seeds,
+            libraries=request.libraries,
+            margin=request.margin,
+            **settings,
+        )
     )
 
 
 def load_report(
-    run: str, home: Path | None, report_type: ReportType = "comparison", test: TestName = "rows"
+    run: str,
+    home: Path | None,
+    report_type: ReportType = "comparison",
+    test: TestName = "rows",
+    margin: tuple[str, ...] = (),
 ) -> tuple[ResultCollection, ReportDocument]:
     """What is told of a run, and its results; one of `importances` has a report of its own, with the same formats."""
     from boosters_eval.programs.importances.results import is_explained, load_explanations  # noqa: PLC0415
 
     if not is_explained(run, home):
         results = load_run(run, home)
-        return results, _build_report(results, report_type, test)
+        return results, _build_report(results, report_type, test, margin)
     found = load_explanations(run, home)
     if not found.results:
         raise RunError(_NOTHING)
     return found.collection, found.to_model()
 
 
-def _build_report(results: ResultCollection, report_type: ReportType, test: TestName) -> ReportDocument:
+def _build_report(
+    results: ResultCollection, report_type: ReportType, test: TestName, margin: tuple[str, ...] = ()
+) -> ReportDocument:
     from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 
     if not results.results and not results.errors:
         raise RunError(_NOTHING)
-    return build_document(results, report_type, test=test)
+    return build_document(results, report_type, test=test, margin=margin or None)
 
 
 def _place(request: ReportRequest) -> tuple[list[str], Path | None]:

@@ -6,6 +6,7 @@ import random
 import pytest
 
 import factories
+from boosters_eval.metrics import declare_metric
 from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
@@ -49,9 +50,15 @@ def test_a_winner_is_named_with_its_lead_over_the_next():
     )
 
 
-def test_higher_is_better_is_told_as_higher():
+def test_of_a_metric_that_is_best_at_1_percentages_are_of_what_is_lacking():
     told = answer(scores({"xgboost": 0.1}, 0.001, metric="r2"))
-    assert told.startswith("xgboost is best: R² 20.")
+    assert told.startswith("xgboost is best: 1 \N{MINUS SIGN} R² 20.0 % lower than ")
+
+
+def test_of_any_other_metric_higher_is_told_as_higher():
+    declare_metric("profit", higher_is_better=True)
+    told = answer(scores({"xgboost": 0.1}, 0.001, metric="profit"))
+    assert told.startswith("xgboost is best: profit 20.")
     assert " % higher than " in told
 
 
@@ -70,8 +77,11 @@ def test_nobody_is_best_where_all_scores_are_the_same():
 
 def test_scores_on_both_sides_of_zero_are_not_compared_in_percent():
     gaps = {"boosters": -0.3, "xgboost": -1.6}
-    told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="r2"))
-    assert told == f"boosters is better than xgboost: R² 1.3 higher on 5 splits{SURE}."
+    declare_metric("profit", higher_is_better=True)
+    told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="profit"))
+    assert told == f"boosters is better than xgboost: profit 1.3 higher on 5 splits{SURE}."
+    told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="r2"))  # whose distance from 1 is always positive
+    assert told == f"boosters is better than xgboost: 1 \N{MINUS SIGN} R² 61.9 % lower on 5 splits{SURE}."
 
 
 def advised(table, level):

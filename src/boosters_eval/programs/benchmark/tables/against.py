@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -10,42 +11,50 @@ from annotated_types import Ge
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, count_of, escape_json, join_words, lower_initial
+from boosters_eval.programs.benchmark.against import Outcome
 from boosters_eval.reports.document import Document, PlainTable, Section
 from boosters_eval.reports.markdown import annotate, render_markdown
-from boosters_eval.reports.numbers import MISSING, number, p_value, percent
+from boosters_eval.reports.numbers import MISSING, name_error, number, p_value, percent
 
 if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.against import AgainstCheck, RivalFinding
 
+_ALONE = "worse on its own only"
 _TITLES = {
-    "worse": "⚠ Worse on its own, but with so many comparisons that may be chance:",
-    "inconclusive": "Inconclusive, which passes the check:",
+    _ALONE: "⚠ Worse on its own, but with so many comparisons that may be chance:",
+    "cannot say": "⚠ Cannot say:",
+    "not worse": "Not worse by more than the margin:",
     "equivalent": "Equivalent:",
     "better": "Better:",
 }
-_ALONE = "worse on its own only"
 _LISTED = 12  # findings of one verdict that does not fail; further ones are only counted
 _HEADINGS = ("Benchmark", "Competitor", "Quantity", "Change", "Interval", "p", "n", "Verdict")
 
 
 def tell_verdict(check: AgainstCheck) -> str:
     if check.regressions:
-        names = dict.fromkeys(finding.rival for finding in check.regressions)
+        names = list(dict.fromkeys(finding.rival for finding in check.regressions))
         verb = "is" if len(names) == 1 else "are"
         found = f"{len(check.regressions)} of {count_of(len(check.compared) or len(check.findings), 'comparison')}"
         risk = f"at most a {_share(check.alpha)} risk of a false alarm"
-        return f"❌ {join_words(list(names))} {verb} worse than {check.against} in {found} ({risk}):"
-    if not check.passed:
+        return f"❌ {join_words(names)} {verb} worse than {check.against} in {found} ({risk}):"
+    if not check.is_answered:
         what = count_of(len(check.unanswered) + len(check.problems), "reason")
         return f"❌ Not checked against {check.against}: " + (
             f"{what} why there is no answer:" if check.unanswered or check.problems else "nothing was compared."
         )
     tally = Counter(_verdict(finding) for finding in check.compared)
-    told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in (_ALONE, *_TITLES) if tally[verdict])
-    found = f"{count_of(len(check.compared), 'comparison')} ({told})"
-    if tally["inconclusive"]:
-        return f"⚠ Nothing was shown to be worse than {check.against} in {found}, but a small loss could go unnoticed"
-    return f"✅ Nothing is worse than {check.against} in {found}"
+    told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in _TITLES if tally[verdict] and verdict != "cannot say")
+    all_ = count_of(len(check.compared), "comparison")
+    margin = "its margin" if check.margins.named else check.margins.usual.in_words
+    if check.proven:
+        return f"✅ Nothing is worse than {check.against} by more than {margin} in {all_} ({told})"
+    names = list(dict.fromkeys(finding.rival for finding in check.unproven))
+    worst = max(check.unproven, key=lambda finding: math.inf if finding.loss is None else finding.loss)
+    asked = f"{join_words(names)} {'is' if len(names) == 1 else 'are'} worse than {check.against} by more than {margin}"
+    rest = f" ({told})" if told else ""
+    sign = "❌" if check.require_proof else "⚠"
+    return f"{sign} Cannot say whether {asked} in {len(check.unproven)} of {all_}{rest}: {_tell_loss(worst)}"
 
 
 def list_findings(check: AgainstCheck) -> list[str]:
@@ -57,7 +66,7 @@ def list_findings(check: AgainstCheck) -> list[str]:
     out += [f"  {problem}" for problem in check.problems]
     calm = [finding for finding in check.compared if not finding.fails]
     for verdict, title in _TITLES.items():
-        found = [finding for finding in calm if finding.verdict == verdict]
+        found = [finding for finding in calm if _verdict(finding) == verdict]
         if found:
             out.append(title)
             out += [f"  {tell_finding(check, finding)}" for finding in found[:_LISTED]]
@@ -80,23 +89,35 @@ def tell_finding(check: AgainstCheck, finding: RivalFinding) -> str:
         return f"{text}: {finding.missing}"
     if finding.alone:
         return f"{text}: worse on its own, but not among {count_of(check.n_tests, 'comparison')}"
-    return text
+    return f"{text}: {_tell_loss(finding)}" if finding.outcome == "cannot say" else text
+
+
+def _tell_loss(finding: RivalFinding) -> str:
+    """How large a loss the evidence leaves possible."""
+    pair = finding.comparison
+    if pair is None or finding.loss is None:
+        return "no loss can be excluded"
+    lost = f"{percent(finding.loss, sign=False)}{name_error(finding.quantity, pair.best, ' of ')}"
+    return f"a loss of up to {lost} cannot be excluded"
 
 
 def render_verdict(check: AgainstCheck) -> str:
-    table = PlainTable("Comparisons", _HEADINGS, tuple(map(_row, check.findings)), keys=3)
+    rows = tuple(_row(finding, proof=check.require_proof) for finding in check.findings)
+    table = PlainTable("Comparisons", _HEADINGS, rows, keys=3)
     section = Section("comparisons", "", (table,) if table.rows else ())
     return render_markdown(Document("", tuple(list_findings(check)), sections=(section,)))
 
 
 def annotate_verdict(check: AgainstCheck) -> list[str]:
-    """GitHub's annotations: an error for what fails, a warning for what is worse on its own only."""
+    """GitHub's annotations: an error for what fails, a warning for what was not shown to be as good."""
     found = [("error", "Worse", tell_finding(check, finding)) for finding in check.regressions]
     found += [("error", "Not checked", tell_finding(check, f)) for f in check.unanswered if not f.fails]
     found += [("error", "Not checked", problem) for problem in check.problems]
-    if not found and not check.passed:
+    if not found and not check.is_answered:
         found.append(("error", "Not checked", tell_verdict(check)))
-    found += [("warning", "Suspicious", tell_finding(check, f)) for f in check.compared if f.alone]
+    level = "error" if check.require_proof else "warning"
+    titles = {finding: "Suspicious" if finding.alone else "Cannot say" for finding in check.unproven}
+    found += [(level, title, tell_finding(check, finding)) for finding, title in titles.items()]
     return annotate(found)
 
 
@@ -107,12 +128,14 @@ class ComparedRival(Model):
     competitor: str
     metric: str
     verdict: Literal["worse", "inconclusive", "equivalent", "better", "unanswered"]
+    outcome: Outcome
     fails: bool
     mean: float | None  # over the shared splits
     mean_against: float | None
-    change: float | None  # relative
+    change: float | None  # relative to the error of the other one
     low: float | None  # of the interval of the change, as the verdict was read off it
     high: float | None
+    loss: float | None  # the largest that cannot be excluded, in the same terms
     p_value: float | None
     p_family: float | None  # corrected by Holm over all comparisons
     n: Annotated[int, Ge(0)]
@@ -127,12 +150,14 @@ class ComparedRival(Model):
             competitor=finding.rival,
             metric=finding.metric,
             verdict=finding.verdict,
+            outcome=finding.outcome,
             fails=finding.fails,
             mean=pair.mean_a if pair else None,
             mean_against=pair.mean_b if pair else None,
             change=finding.change,
             low=low,
             high=high,
+            loss=finding.loss,
             p_value=pair.p_value if pair else None,
             p_family=finding.p_family,
             n=pair.n if pair else 0,
@@ -149,8 +174,11 @@ class AgainstDocument(Model):
     run_id: str | None
     exit_code: int
     answer: str
+    outcome: Outcome  # of all comparisons together
     test: str
     alpha: float
+    margin: tuple[str, ...]  # as one asks for it
+    require_proof: bool
     n_tests: int
     problems: tuple[str, ...]
     skipped: tuple[str, ...] = ()
@@ -163,8 +191,11 @@ class AgainstDocument(Model):
             run_id=run_id,
             exit_code=int(check.exit_code),
             answer=clean(tell_verdict(check).lstrip("❌✅⚠ ").rstrip(":")),
+            outcome=check.outcome,
             test=check.test,
             alpha=check.alpha,
+            margin=check.margins.spelled,
+            require_proof=check.require_proof,
             n_tests=check.n_tests,
             problems=check.problems,
             skipped=check.skipped,
@@ -184,13 +215,13 @@ def _numbers(finding: RivalFinding) -> list[str]:
         out.append(f"interval {_interval(finding)}")
     if finding.p_family is not None:
         out.append(f"p {p_value(finding.p_family)}")
-    if finding.verdict == "inconclusive" and pair.min_detectable_percent is not None:
-        out.append(f"gaps below {percent(pair.min_detectable_percent / 100, sign=False)} can go unnoticed")
     apart = [f"{count_of(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
     return [*out, count_of(pair.n, "split"), *apart]
 
 
-def _row(finding: RivalFinding) -> tuple[str, ...]:
+def _row(finding: RivalFinding, *, proof: bool) -> tuple[str, ...]:
+    open_sign = "❌" if proof else "⚠"
+    sign = {"not worse": "✅", "cannot say": open_sign}.get(finding.outcome, "❌")
     return (
         finding.benchmark,
         finding.rival,
@@ -199,22 +230,24 @@ def _row(finding: RivalFinding) -> tuple[str, ...]:
         _interval(finding),
         MISSING if finding.p_family is None else p_value(finding.p_family),
         "0" if finding.comparison is None else str(finding.comparison.n),
-        f"{_sign(finding)} {_verdict(finding)}",
+        f"{sign} {_verdict(finding)}",
     )
 
 
-def _sign(finding: RivalFinding) -> str:
-    if finding.fails or finding.missing:
-        return "❌"
-    return "⚠" if finding.alone or finding.verdict == "inconclusive" else "✅"
-
-
 def _verdict(finding: RivalFinding) -> str:
-    return _ALONE if finding.alone else finding.verdict
+    """The verdict in the terms of this check, which asks in one direction only."""
+    if finding.alone:
+        return _ALONE
+    named = finding.verdict in ("better", "equivalent") and finding.proven
+    return finding.verdict if named else finding.outcome
 
 
 def _change(finding: RivalFinding) -> str:
-    return MISSING if finding.change is None else percent(finding.change) if finding.change else "0 %"
+    if finding.change is None:
+        return MISSING
+    best = 0.0 if finding.comparison is None else finding.comparison.best
+    of_error = name_error(finding.quantity, best, " of ") if finding.change else ""
+    return f"{percent(finding.change) if finding.change else '0 %'}{of_error}"
 
 
 def _interval(finding: RivalFinding) -> str:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of, join_words, lower_initial
 from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding, find_scale
-from boosters_eval.reports.numbers import number, percent
+from boosters_eval.reports.numbers import name_error, number, percent
 from boosters_eval.stats.sequential import detectable_with
-from boosters_eval.stats.significance import DEFAULT_ROPE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -179,21 +178,23 @@ class _Contest:
 
     def _won(self) -> str:
         other, pair = self._nearest()
+        lead = " ".join(self._apart(other, pair))
         on = _splits([pair.n for pair in self.pairs.values()])
         if len(self.pairs) == 1:
-            lead = f"{self.leader} is better than {other}: {self.what} {self._apart(other, pair)} on {on}"
+            text = f"{self.leader} is better than {other}: {lead} on {on}"
         else:
-            lead = f"{self.leader} is best: {self.what} {self._apart(other, pair)} than {other}, the next, on {on}"
+            text = f"{self.leader} is best: {lead} than {other}, the next, on {on}"
         risk = (
             "" if pair.alpha is None else f", a lead that chance alone gives in at most {100 * pair.alpha:g} % of cases"
         )
-        return lead + risk
+        return text + risk
 
     def _single(self) -> str:
         other, pair = self._nearest()
         text = f"No clear winner on a single split: {self.leader} has the best {self.what}"
         if pair.difference:
-            text += f", {self._apart(other, pair)} than {other}, which may be chance"
+            what, lead = self._apart(other, pair)
+            text += f", {'' if what == self.what else f'with {what} '}{lead} than {other}, which may be chance"
         alone = self.more is not None and not any((row.n or 0) > 1 for row in self.table.rows)
         return f"{text}; {self.more.said(5)} would tell more" if self.more and alone else text
 
@@ -222,7 +223,9 @@ class _Contest:
         if all(self.pairs[name].difference == 0 for name in alike):
             return f"{_name_some([self.leader, *alike])} have the same {self.what} on {on}"
         equals = f"{_name_some(alike)} {_are(alike)} as good in practice"
-        return f"{self.leader} has the best {self.what}, but {equals}: within {100 * DEFAULT_ROPE:g} % on {on}"
+        margin = self.pairs[alike[0]].margin
+        within = f"{margin}{self.column.of_error}" if margin.endswith("%") else margin
+        return f"{self.leader} has the best {self.what}, but {equals}: within {within} on {on}"
 
     def _is_ahead(self, other: str) -> bool:
         """Whether another row was shown to be better: where splits are missing, three rows may beat each other."""
@@ -234,7 +237,7 @@ class _Contest:
         pairs = [self.pairs[name] for name in names]
         sizes = [size for name in names if (size := self._size(name, self.pairs[name])) is not None]
         known = len(sizes) == len(names)
-        text = f" {_name_some(names)}{f' by {_range(sizes)}' if known else ''}"
+        text = f" {_name_some(names)}{f' by {_range(sizes)}{self.column.of_error}' if known else ''}"
         splits, now = _splits([pair.n for pair in pairs]), self._detectable(pairs)
         if now is None:
             return f"{text}, which {splits} cannot settle{self._reason(pairs)}{self._advice(pairs, [])}"
@@ -288,14 +291,14 @@ class _Contest:
         )
 
     def _size(self, other: str, pair: PairVerdict) -> float | None:
-        """How far the leader is from another row, as a share of that row's value."""
+        """How far the leader is from another row, as a share of that row's error."""
         if pair.ratio is not None:
             return abs((pair.ratio if pair.a == self.leader else 1 / pair.ratio) - 1)
         scale = find_scale(pair)
         if pair.difference is None or scale is None:
             return 0.0 if pair.difference == 0 else None
-        ours, theirs = self._mean(self.leader), self._mean(other)
-        if ours * theirs < 0:  # an R² of 0.2 is not "119 % higher" than one of -1.1
+        ours, theirs = (self._mean(name) - self.column.best for name in (self.leader, other))
+        if ours * theirs < 0:  # a gain of 0.2 is not "119 % higher" than one of -1.1
             return None
         if pair.b != other:  # the percentages of a pair refer to b
             scale = abs((-scale if ours < 0 else scale) + pair.difference)
@@ -305,9 +308,13 @@ class _Contest:
         position = self.table.columns.index(self.column)
         return next((row.cells[position].mean or 0.0 for row in self.table.rows if row.label == name), 0.0)
 
-    def _apart(self, other: str, pair: PairVerdict) -> str:
-        size, word = self._size(other, pair), "higher" if self.column.higher_is_better else "lower"
-        return f"{_share(size)} {word}" if size is not None else f"{number(abs(pair.difference or 0.0), 2)} {word}"
+    def _apart(self, other: str, pair: PairVerdict) -> tuple[str, str]:
+        """What is how much higher or lower; of a metric that is best at 1, a share is of what is lacking."""
+        size, error = self._size(other, pair), name_error(self.column.label, self.column.best)
+        if size is not None and error:
+            return error, f"{_share(size)} lower"
+        word = "higher" if self.column.higher_is_better else "lower"
+        return self.what, f"{number(abs(pair.difference or 0.0), 2) if size is None else _share(size)} {word}"
 
 
 def _share(share: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
@@ -35,6 +35,7 @@ from boosters_eval.stats.tables import mean_interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boosters_eval.programs.benchmark.margins import Margins
     from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.contenders import Contender
@@ -71,6 +72,7 @@ class TableOptions:
     times: bool
     test: TestName
     alpha: float
+    margins: Margins
     highlight: bool
     require_significance: bool
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
@@ -88,22 +90,24 @@ def build_tables(
     times: bool = True,
     test: TestName = "rows",
     alpha: float | None = None,
+    margin: Any = None,
     highlight: bool = True,
     require_significance: bool = True,
     brief: bool = False,
 ) -> Report:
     """One table per benchmark. `metrics` chooses and orders the metric columns; an empty sequence shows none.
 
-    Without `alpha`, the level is the run's own (--seeds auto) or 5 %.
+    Without `alpha`, the level is the run's own (--seeds auto) or 5 %; without `margin`, it is the run's own or 1 %.
     """
     for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
-    level = collection.metadata.level(alpha)
+    level, margins = collection.metadata.level(alpha), collection.metadata.margins(margin)
     options = TableOptions(
         metrics,
         times,
         test,
         level,
+        margins,
         highlight,
         require_significance,
         more=not collection.metadata.seeds_rule,
@@ -120,7 +124,7 @@ def build_tables(
     ]
     found = (*notes.note_report(collection, times=times, brief=brief), *notes.note_levels(tables, level))
     used = {pair.test for table in tables for pair in table.pairs if pair.p is not None and pair.ratio is None}
-    return Report(tuple(tables), found, "corrected" if used == {"corrected"} else test, level)
+    return Report(tuple(tables), found, "corrected" if used == {"corrected"} else test, level, margins.spelled)
 
 
 def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> ReportTable:
@@ -136,7 +140,9 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     for position, column in enumerate(columns):
         if column.name not in levels:
             continue
-        found = judge(clean(name), column, contenders, test=options.test, alpha=levels[column.name])
+        found = judge(
+            clean(name), column, contenders, test=options.test, alpha=levels[column.name], margins=options.margins
+        )
         judged[column.name] = found
         best = found.winners if options.require_significance else found.leaders
         beaten = losers.get(column.name, {})

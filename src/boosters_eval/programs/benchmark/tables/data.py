@@ -117,11 +117,18 @@ class BenchmarkData(Model):
     unavailable: tuple[AbsentPair, ...] = ()
     splits: tuple[str, ...] = ()  # how rows were split where not at random: time:COLUMN, group:COLUMN
     builds: dict[str, Build] = Field(default_factory=dict)  # by label
+    margin: tuple[str, ...] = ("1%",)  # what counts as equivalent, as one asks for it
     growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
 
 
 def collect_data(
-    results: ResultCollection, report_type: ReportType, *, test: str, alpha: float, now: datetime | None = None
+    results: ResultCollection,
+    report_type: ReportType,
+    *,
+    test: str,
+    alpha: float,
+    margin: tuple[str, ...],
+    now: datetime | None = None,
 ) -> BenchmarkData:
     ours = results.results
     return BenchmarkData(
@@ -134,6 +141,7 @@ def collect_data(
         libraries=dict(sorted((clean(k), clean(v)) for k, v in list_versions(results).items())),
         test=test,
         alpha=alpha,
+        margin=margin,
         n_results=len(ours),
         n_failed=len(results.errors),
         configs=_configs(ours, results.metadata.configs),

@@ -14,6 +14,7 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import format_share, group_digits
+from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.results import ResultCollection, ResultsDocument
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.data import BenchmarkData, ReportType, collect_data, spell_split
@@ -190,19 +191,20 @@ def _tests(report: ReportDocument) -> Section:
     """The verdict on every pair, on the primary metric."""
     level = f"{format_share(1 - report.alpha)} interval (all pairs)"
     headings = ("Benchmark", "Metric", "A", "B", "A - B", level, "p (all pairs)", "n", "A is")
-    rows = tuple(map(_verdict_row, list_verdicts(report.tables)))
+    errors = {(table.name, column.name): column.of_error for table in report.tables for column in table.columns}
+    rows = tuple(_verdict_row(item, errors[item.table, item.metric]) for item in list_verdicts(report.tables))
     blocks = (PlainTable("Statistical tests", headings, rows, keys=4),) if rows else ()
     search = "Filter pairs" if len(rows) > 1 else ""
     return Section("tests", "Statistical Tests", blocks, short="Statistical tests", search=search, detail=True)
 
 
-def _verdict_row(item: PairVerdict) -> tuple[str | int | MarkedCell, ...]:
+def _verdict_row(item: PairVerdict, of_error: str) -> tuple[str | int | MarkedCell, ...]:
     if item.ratio is not None:
         size = f"x {number(item.ratio, 3)}"
     elif item.difference is None:
         size = MISSING
     else:
-        share = "" if item.percent is None else f" ({percent(item.percent / 100)})"
+        share = "" if item.percent is None else f" ({percent(item.percent / 100)}{of_error})"
         size = f"{number(item.difference, 3)}{share}"
     bounds = MISSING if item.low is None or item.high is None else f"{number(item.low, 3)} to {number(item.high, 3)}"
     value = item.percent if item.percent is not None else item.difference
@@ -217,6 +219,7 @@ def build_document(
     *,
     test: TestName = "rows",
     alpha: float | None = None,
+    margin: Any = None,
     now: datetime | None = None,
 ) -> BenchmarkDocument:
     """`quality` shows metrics, `performance` shows times and memory, `comparison` shows both."""
@@ -226,9 +229,10 @@ def build_document(
         times=report_type != "quality",
         test=test,
         alpha=alpha,
+        margin=margin,
     )
     rankings = rank_over_datasets(report.tables, alpha=report.alpha)
-    data = collect_data(results, report_type, test=report.test, alpha=report.alpha, now=now)
+    data = collect_data(results, report_type, test=report.test, alpha=report.alpha, margin=report.margin, now=now)
     return BenchmarkDocument(
         title=_title(data),
         lead=_lead(data),
@@ -242,7 +246,7 @@ def build_document(
         rankings=rankings,
         alpha=report.alpha,
         notes=report.notes,
-        reproduce=list_commands(results),
+        reproduce=list_commands(results, results.metadata.margins(margin).words),
         file_name=data.environment.name_report(report_type),
         data=data,
         results=results.document(),
@@ -311,6 +315,7 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
         ("Libraries", _libraries(data) or MISSING),
         ("Cells", f"{data.n_results} finished, {data.n_failed} failed{flaky}"),
         ("Test", f"{TESTS.get(data.test, data.test)}, {_level(data)}"),
+        ("Equivalent", Margins.of(data.margin).in_words),
         ("Run", data.run_id),
     ]
     return tuple((name, value) for name, value in found if value)
@@ -383,13 +388,14 @@ def generate_report(
     *,
     test: TestName = "rows",
     alpha: float | None = None,
+    margin: Any = None,
     now: datetime | None = None,
 ) -> tuple[Path, ...]:
     """Write the report and return its paths, one per format, in the requested order."""
     require("results", results, ResultCollection, "a ResultCollection")
     require("output_dir", output_dir, (str, Path), "a folder")
     check_request(report_type, formats, test)
-    report = build_document(results, report_type, test=test, alpha=alpha, now=now)
+    report = build_document(results, report_type, test=test, alpha=alpha, margin=margin, now=now)
     files = render_files(report, Path(output_dir), formats)
     for path, text in files.items():
         write_atomically(path, text)

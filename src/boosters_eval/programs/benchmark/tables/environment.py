@@ -15,7 +15,7 @@ from boosters_eval.core.text import clean, count_of
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from boosters_eval.engine.cell import Build
     from boosters_eval.engine.facts import RunFacts
@@ -203,14 +203,15 @@ def _machine(facts: RunFacts) -> MachineInfo | None:
     return None
 
 
-def list_commands(results: ResultCollection) -> tuple[str, ...]:
+def list_commands(results: ResultCollection, margin: Sequence[str] = ()) -> tuple[str, ...]:
     """The command that was typed; for a run from Python, an equivalent one derived from the results."""
     typed = results.metadata.facts.command
     if not typed and not results.results:
         return ()
-    lines = [["boosters-eval", *(typed or _derived(results))]]
+    judged = ["--margin", *margin] if margin else []
+    lines = [["boosters-eval", *(typed or [*_derived(results), *judged])]]
     if results.run_id:
-        lines.append(["boosters-eval", "report", "--run", results.run_id])
+        lines.append(["boosters-eval", "report", "--run", results.run_id, *judged])
     return tuple(shlex.join(map(clean, words)) for words in lines)
 
 

@@ -51,7 +51,7 @@ def note_table(
         *note_losers(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
-        *_undecided(judged),
+        *_undecided(judged, next((column.of_error for column in columns if column.primary), "")),
         *_without_rows(contenders, pairs),
         *_period(contenders, pairs),
     )
@@ -186,7 +186,7 @@ def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
     return [f"{pairs[0].label}: {'; '.join(parts)}."]
 
 
-def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
+def _undecided(pairs: Sequence[PairVerdict], of_error: str) -> list[str]:
     """The inconclusive pairs, unless all are, which the answer says. Of many, what the splits could have shown."""
     undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
     if len(undecided) == len(pairs) and not any(pair.note for pair in pairs):
@@ -195,9 +195,10 @@ def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
     if len(undecided) < 3 or len(visible) < len(undecided):
         return [pair.text for pair in undecided]
     n = min(pair.n for pair in undecided)
+    least, most = (percent(share, sign=False) for share in (min(visible), max(visible)))
     text = (
         f"{undecided[0].label}: {len(undecided)} of {len(pairs)} pairs are inconclusive; {n} splits could have shown a"
-        f" difference of {percent(min(visible), sign=False)} at best and {percent(max(visible), sign=False)} at worst."
+        f" difference of {least} at best and {most} at worst{of_error and f' ({of_error.strip()})'}."
     )
     return [text]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.metrics import find
@@ -37,13 +37,14 @@ def plot(
     reference: str | None = None,
     test: TestName = "rows",
     alpha: float | None = None,
+    margin: Any = None,
 ) -> Plot:
     """One chart per benchmark; `ranks` has one per booster."""
     if kind not in get_args(PlotKind):
         raise UnknownNameError("chart", kind, get_args(PlotKind))
     for name, value in (("metric", metric), ("reference", reference)):
         require(name, value, (str, type(None)), "a name")
-    report = build_tables(results, test=test, alpha=alpha)
+    report = build_tables(results, test=test, alpha=alpha, margin=margin)
     _check_reference(report.tables, reference)
     found = _figures(report, kind, None if metric is None else _column(report.tables, metric), reference)
     figures = tuple(figure for figure in found if figure is not None)

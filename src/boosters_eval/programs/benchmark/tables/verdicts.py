@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.text import format_share
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
+from boosters_eval.programs.benchmark.margins import Margin
 from boosters_eval.programs.benchmark.tables.contenders import group_by_name
 from boosters_eval.reports.html.charts import by_point
 from boosters_eval.reports.numbers import number, percent
@@ -17,6 +17,7 @@ from boosters_eval.stats.ranks import rank_splits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from boosters_eval.programs.benchmark.margins import Margins
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.reports.tables import Column, ReportTable
     from boosters_eval.stats.ranks import Ranking
@@ -64,7 +65,15 @@ def _judged(columns: Sequence[Column]) -> list[Column]:
     return [column for column in columns if column.higher_is_better is not None and not column.indicative]
 
 
-def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgment:
+def judge(
+    table: str,
+    column: Column,
+    contenders: Sequence[Contender],
+    *,
+    test: TestName,
+    alpha: float,
+    margins: Margins | None = None,
+) -> Judgment:
     """Judge all pairs of one column, which must have a known direction."""
     measured = (value_of(result, column.name) for contender in contenders for result in contender.results)
     if column.higher_is_better is None or all(value is None for value in measured):
@@ -77,6 +86,7 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
         test=test,
         alpha=alpha,
         evidence=contenders[0].evidence,
+        margins=margins,
     )
     return Judgment(
         winners=() if found.winner is None else (row_of[found.winner],),
@@ -106,6 +116,7 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairV
         detectable=pair.min_detectable,
         alpha=pair.alpha,
         test=pair.test,
+        margin=_within(pair),
         note=pair.note,
         text=_sentence(column, a, b, pair),
     )
@@ -113,19 +124,24 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairV
 
 def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
     """The verdict as a sentence; for "inconclusive", with the smallest difference that could have been shown."""
-    size = "" if pair.percent is None else f" by {percent(abs(pair.percent) / 100, sign=False)}"
+    size = "" if pair.percent is None else f" by {percent(abs(pair.percent) / 100, sign=False)}{column.of_error}"
     note = f" {pair.note}" if pair.note else ""
     if pair.verdict in ("better", "worse"):
         return f"{column.label}: {a} is {pair.verdict} than {b}{size} (n = {pair.n}).{note}"
     if pair.verdict == "equivalent":
-        return f"{column.label}: {a} and {b} are equivalent (within {format_share(pair.rope, 0)}, n = {pair.n}).{note}"
+        of = column.of_error if pair.margin is None else ""
+        return f"{column.label}: {a} and {b} are equivalent (within {_within(pair)}{of}, n = {pair.n}).{note}"
     shown = ""
     if pair.min_detectable is not None:
         share = pair.min_detectable_percent
-        relative = "" if share is None else f" ({percent(share / 100, sign=False)})"
+        relative = "" if share is None else f" ({percent(share / 100, sign=False)}{column.of_error})"
         absolute = "" if pair.ratio is not None else f" {number(pair.min_detectable, 2)}"
         shown = f" {pair.n} splits could have shown a difference of{absolute}{relative}."
     return f"{column.label}: inconclusive between {a} and {b}.{shown}{note}"
+
+
+def _within(pair: Pair) -> str:
+    return (Margin(pair.rope) if pair.margin is None else Margin(pair.margin, is_share=False)).in_words
 
 
 def find_scale(pair: PairVerdict) -> float | None:
