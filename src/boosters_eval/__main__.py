@@ -11,7 +11,7 @@ def main() -> None:
 
     A closed stdout becomes one that nothing can be written to, so that a result which is lost is an error.
 
-    A polite request to end, by SIGTERM, is an interruption like Ctrl-C.
+    A signal is an interruption from when the command line is loaded; the exit code is 128 and its number either way.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(50_000)  # modules and tables are many objects and no garbage: looking for it cost 5 % of a start
@@ -21,11 +21,10 @@ def main() -> None:
                 os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR
             )  # takes the lowest free descriptor, which is this one
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
-    from boosters_eval.cli.app import main as run  # noqa: PLC0415 (see above)
+    from boosters_eval.cli import app  # noqa: PLC0415 (see above)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    run()
+    app.catch_signals()
+    app.main()
 
 
 if __name__ == "__main__":

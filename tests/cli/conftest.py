@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from boosters_eval.cli.app import run
+from boosters_eval.core.commands import INTERRUPTIONS
 from boosters_eval.runners import RUNNERS
 from processes import PLUGINS, PROGRAM, environment
 
@@ -50,9 +51,10 @@ def boosters_eval(place, faulty, kept_pool, capfd, monkeypatch):
         assert "Traceback" not in done.stderr
         return done
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in INTERRUPTIONS}
     yield call
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

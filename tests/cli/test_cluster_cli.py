@@ -178,7 +178,7 @@ def test_interruption_names_the_command_that_continues_and_leaves_no_process(pla
     started = program.children(recursive=True)
     (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
     _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert told.splitlines()[0] == "Stopped. Finished cells are kept; continue with:"
     assert told.splitlines()[1].endswith("--resume")
     assert len(told.splitlines()) == 2

@@ -448,7 +448,8 @@ def test_version_is_shown(boosters_eval):
     assert re.fullmatch(r"boosters-eval \d+\.\d+\.\d+(\.dev\d+)?\n", boosters_eval("--version", check=0).stdout)
 
 
-def test_sigterm_ends_the_run_like_ctrl_c(place):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_the_run_like_ctrl_c(place, number):
     """One of the two cells hangs: the run cannot end before the signal comes."""
     command = [*PROGRAM, "compare", "-d", "diabetes", "-l", "faulty", "-s", "1", "-v", "--jobs", "2"]
     command += ["--variants", "fine:max_depth=1", "stuck:max_depth=4"]
@@ -456,6 +457,6 @@ def test_sigterm_ends_the_run_like_ctrl_c(place):
     for line in process.stderr:
         if "1/2 done" in line:
             break
-    process.terminate()
+    process.send_signal(number)
     assert "--resume" in process.communicate()[1]
-    assert process.returncode == 130
+    assert process.returncode == 128 + number

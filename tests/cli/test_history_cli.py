@@ -117,7 +117,8 @@ def test_damage_is_shown(boosters_eval, runs):
         f"The run '{runs[2].run_id}' cannot be compared, because it cannot be read: plan.json is not a plan."
         in done.stderr
     )
-    assert "cannot be read" in boosters_eval("history", "export", "-o", "all.json", check=2).stderr
+    for file in ("all.json", "all.csv"):
+        assert "cannot be read" in boosters_eval("history", "export", "-o", file, check=2).stderr
 
 
 def test_files_are_imported_although_one_of_them_is_none(boosters_eval, runs, place):

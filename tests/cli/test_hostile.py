@@ -209,21 +209,9 @@ def test_interrupted_report_on_a_suite_says_how_to_go_on(place):
     process.send_signal(signal.SIGTERM)
     rest = process.stderr.read()
     process.stderr.close()
-    assert process.wait() == 130
+    assert process.wait() == 143
     assert "Traceback" not in rest
     assert "boosters-eval report --suite slow.py:SUITE -s 9 --resume" in rest
-
-
-def test_signal_outside_a_run_is_an_interruption_too(place):
-    """While a suite is loaded there is nothing to resume yet."""
-    (place / "waits.py").write_text("import sys, time\nprint('here', file=sys.stderr, flush=True)\ntime.sleep(60)\n")
-    command = [*PROGRAM, "report", "--suite", "waits.py:SUITE"]
-    process = subprocess.Popen(command, cwd=place, env=environment(), stderr=subprocess.PIPE, text=True)
-    assert process.stderr.readline() == "here\n"
-    process.send_signal(signal.SIGTERM)
-    assert process.stderr.read() == "Error: Interrupted.\n"
-    process.stderr.close()
-    assert process.wait() == 130
 
 
 def test_home_that_is_deleted_during_a_run_is_an_error(boosters_eval, place):

@@ -92,6 +92,18 @@ def test_unreadable_runs_are_listed_and_shown_as_such(shell, call, runs):
     assert json.loads(call("list", "--json").out)[0]["state"] == "unreadable"
 
 
+def test_damaged_run_is_shown_as_damaged(shell, call, runs):
+    """Its journal ends as it should, so a look at the end is not enough."""
+    plan = made_run(shell, "a")
+    assert "state      finished" in call("show", plan.run_id).out
+    journal = runs / plan.run_id / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace('"result"', '"resulT"')
+    journal.write_text("".join(lines))
+    assert "state      damaged: journal.jsonl: line" in call("show", plan.run_id).out
+    assert json.loads(call("show", plan.run_id, "--json").out)["state"] == "damaged"
+
+
 def test_show_has_the_facts_the_attempts_and_what_to_do_next(shell, call):
     plan = made_run(shell, "a", name="first", command=("compare", "--name", "first"))
     interrupted(shell, "a", command=("compare", "-s", "3"))

@@ -20,6 +20,7 @@ import click
 from boosters_eval.cli.output import Terminal, choose_format, is_agreed, make_steady, note, say
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.core import __version__
+from boosters_eval.core.commands import INTERRUPTIONS
 from boosters_eval.core.errors import (
     BoostersEvalError,
     BoostersEvalWarning,
@@ -27,6 +28,7 @@ from boosters_eval.core.errors import (
     ExitCode,
     InterruptedRunError,
     Interruption,
+    describe_error,
     suggest,
 )
 from boosters_eval.core.files import check_writable
@@ -181,10 +183,25 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
     return int(findings.exit_code)
 
 
+_signals: list[int] = []  # that interrupted the command; the first one decides its exit code
+
+
+def catch_signals() -> None:
+    """Treat a polite request to end, and a terminal that has gone, like Ctrl-C; what nohup ignores stays ignored."""
+    for number in INTERRUPTIONS:
+        if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _: object) -> NoReturn:
+    _signals.append(number)
+    raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """On an interruption, by Ctrl-C or a signal, print the command that continues the run, if one had begun."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    catch_signals()
     try:
         yield
     except InterruptedRunError:
@@ -241,7 +258,7 @@ def _unforeseen(error: BaseException) -> str:
         return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
     if isinstance(error, SystemExit):  # of a suite, a loader or a plug-in
         return f"Foreign code called sys.exit({error.code!r}), so nothing was done."
-    return f"Internal error: {type(error).__name__}: {error}. Details: {_crash_report()}"
+    return f"Internal error: {describe_error(error)}. Details: {_crash_report()}"
 
 
 def _crash_report() -> str:
@@ -294,7 +311,9 @@ def main() -> NoReturn:
     sys.stdout, sys.stderr = out, err
     warnings.showwarning = _warn
     code = run(sys.argv[1:])
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in INTERRUPTIONS:
         signal.signal(number, signal.SIG_IGN)  # the command has ended, and its exit code is known
+    if code == ExitCode.INTERRUPTED and _signals:
+        code = 128 + _signals[0]
     out.flush()
     sys.exit(max(code, ExitCode.EXECUTION_ERROR) if out.failed else code)

@@ -39,6 +39,7 @@ from boosters_eval.cluster.messages import (
     resolve_inside,
 )
 from boosters_eval.core import __version__
+from boosters_eval.core.errors import describe_error
 from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.machine import MachineInfo, list_cpus
 from boosters_eval.core.modules import load_address
@@ -254,7 +255,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             kind = "unloaded" if isinstance(outcome, ImportFailure) else kind
             return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
-            return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
+            return CellReply(kind="unready", text=describe_error(error))
         finally:
             self._used = time.monotonic()
 
@@ -322,7 +323,7 @@ def introduce(question: str) -> Introduction:
             machine = MachineInfo.collect(device=asked.device).model_dump(mode="json")
             host, cpus = identify_host(), list_cpus()
         except Exception as error:  # noqa: BLE001 (told to the program as text)
-            faults = [f"it cannot say what it has: {type(error).__name__}: {error}"]
+            faults = [f"it cannot say what it has: {describe_error(error)}"]
     return Introduction(machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults))
 
 
@@ -346,7 +347,7 @@ def _check_lane(lane: Lane, wanted: Identity) -> str:
             return ""  # the lane itself compares what it has loaded
         found = workload.target(target.name).build
     except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)
-        return f"the plan has {target} {planned}, the node has none: {type(error).__name__}: {error}"
+        return f"the plan has {target} {planned}, the node has none: {describe_error(error)}"
     return "" if found == target.build else f"the plan has {target} {planned}, the node {_show_build(found)}"
 
 
@@ -395,7 +396,7 @@ async def ask(session: str, act: str, *arguments: Any, dask_worker: Any) -> Any:
     try:
         return await asyncio.to_thread(getattr(node, act), *arguments)
     except Exception as error:  # noqa: BLE001 (told to the program as text)
-        return f"{type(error).__name__}: {error}"
+        return describe_error(error)
 
 
 async def run_cell(session: str, number: int, order: str) -> str:

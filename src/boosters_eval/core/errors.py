@@ -115,6 +115,28 @@ class InterruptedRunError(KeyboardInterrupt):
     """A run was interrupted: its finished cells are kept, so that it can be continued."""
 
 
+_WORDLESS = {
+    MemoryError: "there is not enough memory",
+    AssertionError: "an assertion failed",
+    NotImplementedError: "it is not implemented",
+    TimeoutError: "it took too long",
+}
+
+
+def get_reason(error: BaseException) -> str:
+    """What an exception says, in words of our own if it says nothing or fails to say it."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 (anybody's class)
+        said = ""
+    return said if said.strip(" .") else _WORDLESS.get(type(error), "it gives no reason")
+
+
+def describe_error(error: BaseException) -> str:
+    """The kind of an exception, and its reason."""
+    return f"{type(error).__name__}: {get_reason(error)}"
+
+
 def require(name: str, value: object, kinds: type | tuple[type, ...], accepts: str) -> None:
     """Refuse an argument of the wrong Python type in the usual sentence. A bool is no number."""
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)

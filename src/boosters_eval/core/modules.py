@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, RunError, suggest
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, RunError, describe_error, suggest
 from boosters_eval.core.files import compute_digest
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _run(spec: ModuleSpec, file: Path, content: bytes) -> ModuleType:
     except SystemExit as error:
         raise RunError(f"The file {file} called sys.exit({error.code!r}) instead of defining something.") from None
     except Exception as error:
-        text = f"{type(error).__name__}: {error}".rstrip(".")
+        text = describe_error(error).rstrip(".")
         raise ConfigError(f"The file {file} failed: {text}.") from error
     return module
 

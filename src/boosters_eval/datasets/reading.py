@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, DataFileError, DatasetError
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, DataFileError, DatasetError, describe_error
 from boosters_eval.core.files import MAX_TEXT
 from boosters_eval.core.terms import named, the
 from boosters_eval.datasets import checks
@@ -371,7 +371,7 @@ def _columnar(file: Path) -> tuple[pd.DataFrame, FileReading]:
     except (DatasetError, ImportError):
         raise
     except Exception as error:  # noqa: BLE001 (altered files fail in pyarrow and pandas in any way)
-        raise ValueError(f"{type(error).__name__}: {error}") from None
+        raise ValueError(describe_error(error)) from None
 
 
 def _parquet(file: Path) -> pd.DataFrame:

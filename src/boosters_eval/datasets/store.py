@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError, describe_error
 from boosters_eval.core.files import compute_digest, read_text, refuse_wide, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.checks import as_table
@@ -150,7 +150,7 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
     except BoostersEvalError:
         raise
     except (Exception, SystemExit) as error:
-        text = f"{type(error).__name__}: {error}".rstrip(".")
+        text = describe_error(error).rstrip(".")
         raise DatasetError(f"The loader of data set '{config.name}' failed: {text}.") from error
     table = as_table(config, raw)
     if config.subsample is not None and config.subsample < len(table.y):

@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 import traceback
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.engine import lane
 from boosters_eval.engine.limits import pin_to
@@ -33,6 +33,10 @@ from boosters_eval.engine.processes import (
     wake_on_exit,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOOK = 0.5  # seconds between looks, while it imports, at whether the program lives
 _GRACE = 1.0  # seconds that lanes get to exit on their own
 _LOOK = 0.05  # seconds between looks for what a killed lane left behind
 
@@ -51,7 +55,7 @@ def main(setup: dict[str, Any]) -> None:
     # No signal at the parent's death here: it would follow the thread that started us, which may end before the
     # program does. The closed channel tells us.
     adopt_orphans()
-    _Ancestor(socket.socket(fileno=setup["channel"])).serve()
+    _Ancestor(socket.socket(fileno=setup["channel"]), setup["program"]).serve()
 
 
 def _import(modules: list[str]) -> None:
@@ -87,8 +91,8 @@ def _start_afresh(setup: dict[str, Any], files: list[int]) -> NoReturn:
 class _Ancestor:
     """Forks lanes and reports how each of them exited."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
+    def __init__(self, channel: socket.socket, program: int) -> None:
+        self._channel, self._program = channel, program
         self._lanes: dict[int, int] = {}  # number by process id
         self._looking_until = 0.0  # what a killed process has started is adopted only when its own parents have ended
         self._selector = selectors.DefaultSelector()
@@ -118,7 +122,8 @@ class _Ancestor:
         if "stop" in setup:
             self._stop(setup["stop"])
             return True
-        _import(setup["imports"])
+        with self._watching():
+            _import(setup["imports"])
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -128,6 +133,23 @@ class _Ancestor:
             os.close(file)
         self._lanes[pid] = setup["number"]
         return True
+
+    @contextlib.contextmanager
+    def _watching(self) -> Iterator[None]:
+        """End with the program also during imports, which may take long and let nothing read the channel."""
+
+        def look(*_: object) -> None:
+            if os.getppid() != self._program:
+                self._end()
+
+        before = signal.signal(signal.SIGALRM, look)
+        signal.siginterrupt(signal.SIGALRM, False)  # no call of a library may fail of it
+        signal.setitimer(signal.ITIMER_REAL, _LOOK, _LOOK)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     def _stop(self, number: int) -> None:
         for pid in [pid for pid, lane_number in self._lanes.items() if lane_number == number]:

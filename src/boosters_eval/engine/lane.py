@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from boosters_eval.core.errors import get_reason
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Part, Repeat
 from boosters_eval.core.text import make_encodable
@@ -108,11 +109,7 @@ def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
 
 
 def get_message(error: BaseException) -> str:
-    """The text of an exception, which may fail to produce one."""
-    try:
-        return make_encodable(str(error)[:_MESSAGE])
-    except Exception:  # noqa: BLE001 (see above)
-        return "(no message)"
+    return make_encodable(get_reason(error)[:_MESSAGE])
 
 
 def _write(pipe: int, text: str) -> None:

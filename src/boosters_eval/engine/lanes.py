@@ -65,7 +65,7 @@ class AncestorProcess:
         inherited = {name: value for name, value in os.environ.items() if name not in unset}
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
-        setup = {**ImportPath().setup(), "cpus": list_cpus(), "channel": theirs.fileno()}
+        setup = {**ImportPath().setup(), "cpus": list_cpus(), "channel": theirs.fileno(), "program": os.getpid()}
         command, file = make_command(setup)
         mark = secrets.token_hex(8)
         with theirs, file:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ConfigError, RunError, suggest
 from boosters_eval.core.files import find_home
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.text import add_article, join_words
@@ -148,6 +148,24 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
         if not fault and not reading.damage:
             yield from folder.faults_beside(attempt, reading)
             yield from _array_faults(folder, reading)
+
+
+def find_damage(folder: RunFolder) -> str:
+    """What is damaged of a run, its arrays apart; '' if nothing is. That an attempt is unfinished is no damage."""
+    try:
+        if fault := _plan_fault(folder.plan(), folder.run_id):
+            return f"plan.json {fault}"
+        for attempt in folder.attempts():
+            path = folder.journal_path(attempt)
+            reading = read_journal(path)
+            keys = set(folder.plan(attempt).keys)
+            fault = find_journal_fault(reading, keys, folder.run_id, finished=reading.sealed)
+            faults = [(path.name, fault)] if fault else [*folder.faults_beside(attempt, reading)]
+            for name, what in faults:
+                return f"{name}: {what.removeprefix('damaged: ')}"
+    except (BoostersEvalError, OSError) as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def _array_faults(folder: RunFolder, reading: Reading) -> Iterator[tuple[str, str]]:

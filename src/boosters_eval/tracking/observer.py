@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError, describe_error
 from boosters_eval.core.files import find_home
 from boosters_eval.core.modules import address_of
 from boosters_eval.core.terms import named
@@ -155,7 +155,7 @@ def choose_trackers(given: Any, parameter: str = "track") -> dict[str, type[Trac
         try:
             fault = tracker.missing()
         except Exception as error:  # noqa: BLE001 (it is somebody's own code)
-            fault = f"cannot tell whether it can be used here: {type(error).__name__}: {error}."
+            fault = f"cannot tell whether it can be used here: {describe_error(error)}."
         if fault:
             raise MissingLibraryError(f"The tracker '{name}' {fault}")
     return found

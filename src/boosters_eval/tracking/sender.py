@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 
+from boosters_eval.core.errors import describe_error
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
 from boosters_eval.engine.folder import RunFolder
@@ -373,7 +374,7 @@ def _try(sending: Sending, places: Sequence[RunPlace], say: Callable[..., None],
     try:
         sending.send_all(places, ended=ended)
     except BaseException as error:  # noqa: BLE001 (a tracker may fail in any way)
-        say(trouble=" ".join(f"{type(error).__name__}: {error}".split())[:500])
+        say(trouble=" ".join(describe_error(error).split())[:500])
         return False
     say(well=True)
     return True

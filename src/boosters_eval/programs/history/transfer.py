@@ -220,6 +220,9 @@ class HistoryExport(Findings):
         rows = csv.writer(buffer, lineterminator="\n")
         rows.writerow(COLUMNS)
         for entry, changes in query.walk_runs(self.wanted, self.home):
+            if entry.state == "unreadable":
+                self.left_out.append(f"{entry.run_id} cannot be read: {entry.fault}")
+                continue
             self.count += 1
             for change in changes:
                 mean = "" if change.mean is None else repr(change.mean)

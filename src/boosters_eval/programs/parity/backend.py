@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from boosters_eval.core.distributions import installed_version
-from boosters_eval.core.errors import BoostersEvalError
+from boosters_eval.core.errors import BoostersEvalError, describe_error
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.engine.clock import Clock
 from boosters_eval.programs.parity.method import load_shipped, read_arrays
@@ -110,7 +110,7 @@ def find_versions(backend: type[Backend]) -> tuple[str | None, dict[str, str]]:
         missing = backend.missing()
         return missing, {} if missing else backend.versions()
     except Exception as error:
-        told = f"{type(error).__name__}: {error}".rstrip(".")
+        told = describe_error(error).rstrip(".")
         raise BrokenBackendError(f"The backend cannot tell whether it is installed, or its version: {told}.") from error
 
 

@@ -10,7 +10,7 @@ from itertools import takewhile
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, describe_error
 from boosters_eval.core.terms import given, named, tell
 from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.journal import read_journal
@@ -229,7 +229,7 @@ def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
     except BoostersEvalError:
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}".rstrip(".")
+        what = describe_error(error).rstrip(".")
         raise ConfigError(
             f"The method '{method.name}' has no data of size {size} ({named('sizes')}): {what}."
         ) from error

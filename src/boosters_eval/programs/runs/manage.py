@@ -48,13 +48,19 @@ def list_runs(request: ListRunsRequest) -> RunListing:
     return RunListing(tuple(found[: request.limit]), home_of(request.home), wide=request.wide)
 
 
+_WITHOUT_CELLS = ("unreadable", "not begun")  # states of runs of which nothing can be checked
+
+
 def show_run(request: ShowRunRequest) -> RunDetails:
     folder = find_any_run(request.reference, request.home)
     if "/" not in request.reference:  # a name is that of an attempt, but all of the run is meant
         folder = RunFolder(folder.path)
     numbers = folder.attempts()
+    summary = summarize(folder)
+    if summary.state not in _WITHOUT_CELLS and (damage := runs.find_damage(folder)):
+        summary = replace(summary, state="damaged", fault=damage)
     return RunDetails(
-        summarize(folder),
+        summary,
         tuple(_attempt(folder, number) for number in numbers),
         list_data_sets(folder, folder.attempt or numbers[-1]) if numbers else "",
         _machines(folder),
@@ -126,7 +132,8 @@ class RunDetails(ReportedFindings):
             found["resume"] = shlex.join(["boosters-eval", *words, "--resume"])
         if words and run.state == "finished" and run.failed:
             found["retry"] = shlex.join(["boosters-eval", *words, "--rerun-failed"])
-        if run.kind in ("benchmark", "importances") and run.state != "unreadable" and run.done + run.failed:
+        readable = run.state not in ("unreadable", "damaged")
+        if run.kind in ("benchmark", "importances") and readable and run.done + run.failed:
             found["report"] = f"boosters-eval runs open {run.run_id}"
         return {**found, "verify": f"boosters-eval verify {run.run_id}"}
 

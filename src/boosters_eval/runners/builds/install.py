@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import shutil
-import subprocess
 import sys
 import sysconfig
 import time
@@ -18,12 +17,12 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.commands import make_pip_command, run_command, without_current_folder
 from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
-from boosters_eval.engine.processes import kill_group
 from boosters_eval.runners import RUNNERS, Runner
 from boosters_eval.runners.builds.reference import is_reference, library_name, parse_reference
 from boosters_eval.runners.builds.sources import digest_files, digest_source
@@ -116,20 +115,7 @@ def run_pip(*words: str) -> PipResult:
             f"Builds are installed by pip, which {sys.executable} does not have: run '{sys.executable} -m ensurepip'."
         )
     given = {name: value for name, value in os.environ.items() if name not in _DROPPED}
-    with subprocess.Popen(  # noqa: S603 (this interpreter's own pip)
-        [sys.executable, "-P", "-m", "pip", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**given, **_SET},
-        start_new_session=True,  # so that a compiler which it started can be stopped with it
-    ) as process:
-        try:
-            output, _ = process.communicate()
-        except BaseException:
-            kill_group(process.pid)
-            raise
-    return PipResult(process.returncode, output.decode(errors="replace"))
+    return PipResult(*run_command(make_pip_command(*words), env={**without_current_folder(given), **_SET}))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
+from boosters_eval.core.commands import make_pip_command, run_command
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.files import find_home as home_of
@@ -174,22 +175,12 @@ def _build(tree: Path, command: str | None, scratch: Path, sha: str) -> Path:
     if not tree.is_dir():
         raise BuildError(f"Commit {sha[:_SHORT]} has no folder {tree.name}.")
     before = set(tree.rglob("*.whl"))
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--disable-pip-version-check", "--wheel-dir", str(wheels)]
+    pip = make_pip_command("wheel", "--no-deps", "--disable-pip-version-check", "--wheel-dir", str(wheels))
     words = [*pip, "."] if command is None else ["/bin/sh", "-c", command.replace(WHEELS, str(wheels))]
-    done = subprocess.run(  # noqa: S603 (the user's own command)
-        words,
-        cwd=tree,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        said = [line.rstrip() for line in done.stdout.strip().splitlines()[-_LAST:]]
-        raise BuildError(f"Commit {sha[:_SHORT]} cannot be built: exit code {done.returncode}.", said)
+    done = run_command(words, env=_environment(), cwd=tree)
+    if done.code:
+        said = [line.rstrip() for line in done.output.strip().splitlines()[-_LAST:]]
+        raise BuildError(f"Commit {sha[:_SHORT]} cannot be built: exit code {done.code}.", said)
     found = [*wheels.glob("*.whl"), *(path for path in tree.rglob("*.whl") if path not in before)]
     if not found:
         raise BuildError(f"The build of commit {sha[:_SHORT]} left no wheel, neither in its folder nor in {WHEELS}.")

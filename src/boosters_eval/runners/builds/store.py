@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
+from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, describe_error, suggest
 from boosters_eval.core.files import compute_digest, find_home, read_text, resolved, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, load_address
@@ -282,7 +282,7 @@ def main(setup: dict[str, Any]) -> None:
         load_address(setup["address"]).load()
         fault = find_foreign(setup["module"], setup["first"])
     except BaseException as error:  # noqa: BLE001 (an import may fail in any way)
-        fault = " ".join(f"{type(error).__name__}: {make_encodable(str(error))}".split())[:600]
+        fault = " ".join(make_encodable(describe_error(error)).split())[:600]
     sys.stdout.write(f"\n{_ANSWER}{json.dumps(fault)}\n")
     sys.stdout.flush()
 

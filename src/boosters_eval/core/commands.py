@@ -1,0 +1,88 @@
+"""Programs of others that are run to their end, pip above all: stopped with whoever waits for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def make_pip_command(*words: str) -> list[str]:
+    """This interpreter's own pip, and never a folder pip/ in the current folder."""
+    return [sys.executable, "-P", "-m", "pip", *words]
+
+
+class Ended(NamedTuple):
+    """How a program ended, and what it printed on both of its streams."""
+
+    code: int
+    output: str
+
+
+def run_command(
+    words: Sequence[str], *, env: Mapping[str, str], cwd: Path | None = None, timeout: float | None = None
+) -> Ended:
+    """Run a program and wait for it. An interruption, or a timeout, ends it together with whatever it started."""
+    process = None
+    try:
+        with _hold_signals():  # one that came while it starts would leave it behind
+            process = subprocess.Popen(  # noqa: S603 (the caller's own command)
+                words,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,  # so that a compiler which it started can be stopped with it
+            )
+        output, _ = process.communicate(timeout=timeout)
+    except BaseException:
+        if process is not None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    finally:
+        if process is not None and process.stdout is not None:
+            process.stdout.close()
+    return Ended(process.returncode, output)
+
+
+def without_current_folder(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which Python's path has no folder that depends on where a program is started."""
+    folders = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    others = {name: value for name, value in env.items() if name != "PYTHONPATH"}
+    return {**others, "PYTHONPATH": os.pathsep.join(folders)} if folders else others
+
+
+@contextlib.contextmanager
+def _hold_signals() -> Iterator[None]:
+    """Let interruptions wait until the end of the block. Only the main thread gets any."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    known = {number: signal.getsignal(number) for number in INTERRUPTIONS}
+    caught = [number for number, handler in known.items() if callable(handler)]
+    for number in caught:
+        signal.signal(number, lambda got, _: held.append(got))
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, known[number])
+        for number in held[:1]:
+            signal.raise_signal(number)
