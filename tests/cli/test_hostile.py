@@ -1,12 +1,16 @@
 """Data from outside stays data: no terminal obeys it, nothing in it is executed, and what is wrong is one sentence."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import unicodedata
 from xml.etree import ElementTree as ET
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import factories
@@ -159,6 +163,42 @@ def test_first_cell_that_does_not_know_its_data_does_not_hide_that_the_others_ar
     factories.collection(rows, suite="quick").to_json(place / "other.json")
     done = boosters_eval("baseline", "check", "base.json", "--results", "other.json", check=2)
     assert "it was run on perhaps other data than the first cell of its config" in done.stdout
+
+
+ESCAPES = ("a\x1b]0;title\x07", "\x1b[31mred\u202e", "c\x9b2J")
+
+
+def show_on_a_terminal(place, *words):
+    """What the program prints on a terminal, which the output of a test is not."""
+    ours, theirs = os.openpty()
+    env = environment(PLUGINS, TERM="xterm-256color", COLUMNS="100")
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen([*PROGRAM, *words], cwd=place, env=env, stdout=theirs, stderr=subprocess.DEVNULL)
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+            while part := screen.read(65536):
+                shown += part
+    assert process.wait() == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_escapes_in_names_of_columns_reach_nobody(place, boosters_eval):
+    """Neither through a pipe, nor on a terminal, nor in a file of any format."""
+    pytest.importorskip("pyarrow")
+    x = np.random.default_rng(0).random((200, 3))
+    pd.DataFrame({**dict(zip(ESCAPES, x.T, strict=True)), "y": x[:, 0] * 2 + x[:, 1]}).to_parquet(place / "d.parquet")
+    command = ("importances", "-d", "d.parquet:y", "-l", "sklearn", "-s", "1")
+    done = boosters_eval(*command, check=0)
+    seen = {"stdout": done.stdout, "stderr": done.stderr}
+    for file in ("out.md", "out.html", "out.json", "out.csv", "out.tex"):
+        boosters_eval(*command, "-q", "--resume", "-o", file, check=0)
+        seen[file] = (place / file).read_text()
+    screen = show_on_a_terminal(place, *command, "-q", "--resume")
+    assert "\ufffd[31mred\ufffd" in screen
+    seen["terminal"] = re.sub(r"\x1b\[[\d;]*m", "", screen)
+    for name, text in seen.items():
+        assert not set(text) & set("\x1b\x07\x9b\u202e"), name
 
 
 def test_altered_metadata_of_a_parquet_file_are_one_sentence(boosters_eval, place):

@@ -64,13 +64,17 @@ ADOPTION = 1.0  # seconds within which a killed process's descendants have becom
 
 
 def kill_orphans(known: Collection[int]) -> None:
-    """Kill the children of this process that it did not start, with all that they started."""
-    for pid in _children() - set(known):
-        kill_group(pid)
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            os.waitpid(pid, 0)
+    """Kill the children of this process that it did not start, with all that they started.
+
+    What one of them leaves behind becomes a child in turn, so this goes on until there are none.
+    """
+    while orphans := _children() - set(known):
+        for pid in orphans:
+            kill_group(pid)
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, 0)
 
 
 def _children() -> set[int]:

@@ -7,11 +7,13 @@ columns move to further tables that repeat the names of the rows, and on a narro
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
+
+from boosters_eval.core.text import clean_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,9 +52,14 @@ class Grid:
 
 
 def lay_out(grid: Grid, width: int | None = None) -> list[Text]:
-    """The lines of a table, none longer than `width`; without a width, one line per row."""
+    """The lines of a table, none longer than `width`; without a width, one line per row.
+
+    Names come from files of others, so whatever a terminal would obey is replaced here, for every table.
+    """
     if not grid.headings:
         return []
+    rows = tuple(tuple(Span(clean_lines(span.text), span.style) for span in row) for row in grid.rows)
+    grid = replace(grid, headings=tuple(map(clean_lines, grid.headings)), rows=rows)
     room = _Room.of(grid)
     if width is None:
         return list(_table(grid, range(len(grid.headings)), room.natural))

@@ -91,7 +91,7 @@ class _Printer:
             case doc.Paragraph():
                 self._lines([block.text])
             case doc.Code():
-                print_lines(self.console, [map(Text, block.text.splitlines())])
+                print_lines(self.console, [map(Text, clean_lines(block.text).splitlines())])
                 self.spaced = False
             case doc.PlainTable():
                 self._table(block)

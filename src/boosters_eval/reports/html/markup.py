@@ -6,6 +6,8 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import clean_output
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -13,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def text(value: object) -> str:
-    """A value, escaped so that the browser shows it unchanged."""
-    return html.escape(str(value), quote=True)
+    """A value, escaped so that the browser shows it unchanged, but for what hides or turns text around."""
+    return html.escape(clean_output(str(value)), quote=True)
 
 
 _OPTION = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*(?: (?:auto|\d+(?:x\d+)?)\b)?)")
