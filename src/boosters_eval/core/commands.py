@@ -84,5 +84,5 @@ def _hold_signals() -> Iterator[None]:
     finally:
         for number in caught:
             signal.signal(number, known[number])
-        for number in held[:1]:
-            signal.raise_signal(number)
+        for got in held[:1]:
+            signal.raise_signal(got)

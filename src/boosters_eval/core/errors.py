@@ -115,7 +115,7 @@ class InterruptedRunError(KeyboardInterrupt):
     """A run was interrupted: its finished cells are kept, so that it can be continued."""
 
 
-_WORDLESS = {
+_WORDLESS: dict[type[BaseException], str] = {
     MemoryError: "there is not enough memory",
     AssertionError: "an assertion failed",
     NotImplementedError: "it is not implemented",
