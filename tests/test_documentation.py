@@ -94,6 +94,7 @@ ONLY_PARSED = {
     "boosters-eval paper validate --spec benchmarks.yaml",
     "boosters-eval paper validate --spec examples/papers/catboost-benchmarks.yaml --only Adult:XGBoost",  # real scores
     "boosters-eval report --suite full --type comparison --format md,json,html",  # docs/reports.md has it too
+    "boosters-eval rescore last --metric mae",  # real predictions
     "boosters-eval run --suite gate",
     "boosters-eval verify FILE",
 }

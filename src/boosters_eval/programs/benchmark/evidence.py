@@ -146,8 +146,9 @@ class RowEvidence:
         """What each row contributed to a metric; None where rows do not make it, or are not there."""
         place = result.key, metric, result.predictions_digest or ""
         if place not in self._scores:
-            found = self.of(result)
-            self._scores[place] = None if isinstance(found, NoEvidence) else found.score(metric)
+            by_time = result.split is not None and result.split.kind == "time"  # whose neighbors may be alike
+            found = None if by_time else self.of(result)
+            self._scores[place] = found.score(metric) if isinstance(found, FitEvidence) else None
         return self._scores[place]
 
     @cached_property
