@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -12,6 +13,7 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.request import Accepted
 from boosters_eval.core.terms import the
 
+_NUMBER = re.compile(r"([0-9]+[.]?[0-9]*|[.][0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
 _WORDS = "a share of the error such as 1%, or a metric's own such as auc_roc=0.002 or rmse=2%"
 
 
@@ -100,9 +102,9 @@ def check_margins(given: Any) -> tuple[str, ...]:
 def _parse(word: str) -> tuple[str, Margin]:
     """The metric, or nothing, and its margin. Without a metric, 0.01 is a share too; 1 would be ambiguous."""
     metric, _, text = word.replace(" ", "").rpartition("=")
-    is_share = text.endswith("%")
-    size = float(text.removesuffix("%")) / (100 if is_share else 1)
-    is_share = is_share or not metric
+    size = float(text.removesuffix("%")) if _NUMBER.fullmatch(text.removesuffix("%")) else math.nan
+    is_share = not metric or text.endswith("%")
+    size /= 100 if text.endswith("%") else 1
     if not 0 <= size < (1 if is_share else math.inf) or word.startswith("="):
         raise ValueError(f"not {_WORDS}")
     return metric, Margin(size, is_share)

@@ -46,7 +46,8 @@ def tell_verdict(check: AgainstCheck) -> str:
     tally = Counter(_verdict(finding) for finding in check.compared)
     told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in _TITLES if tally[verdict] and verdict != "cannot say")
     all_ = count_of(len(check.compared), "comparison")
-    margin = "its margin" if check.margins.named else check.margins.usual.in_words
+    margins = {check.margins.find(finding.metric).in_words for finding in check.compared}
+    margin = margins.pop() if len(margins) == 1 else "its margin"
     if check.proven:
         return f"✅ Nothing is worse than {check.against} by more than {margin} in {all_} ({told})"
     names = list(dict.fromkeys(finding.rival for finding in check.unproven))
