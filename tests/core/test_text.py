@@ -15,7 +15,9 @@ from boosters_eval.core.text import (
     clean_message,
     clean_output,
     escape_json,
+    hide_home,
     make_encodable,
+    shorten_paths,
 )
 
 any_text = st.text(st.characters())  # lone surrogates too
@@ -77,3 +79,23 @@ def test_escaped_json_has_the_same_content_and_nothing_that_a_terminal_obeys(tex
 
 def test_lone_surrogate_becomes_encodable():
     assert make_encodable("a\udcff") == "a?"
+
+
+def test_paths_do_not_lead_through_the_home(monkeypatch, tmp_path):
+    home = tmp_path / "al"
+    (home / "project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    assert hide_home(f"in {home}/x.py, {home}ice/x.py and {home}") == f"in ~/x.py, {home}ice/x.py and ~"
+    monkeypatch.chdir(home / "project")
+    for word, shown in (
+        (f"{home}/project/d.csv:y", "d.csv:y"),
+        (f"head=lib@{home}/lib", "head=lib@../lib"),
+        (f"--output={home}/project", "--output=."),
+        ("/mnt/d.csv:y", "/mnt/d.csv:y"),
+        ("a/b:y", "a/b:y"),
+    ):
+        assert shorten_paths(word) == shown
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert shorten_paths(f"{home}/data/d.csv:y") == "d.csv:y"

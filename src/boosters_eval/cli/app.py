@@ -34,7 +34,7 @@ from boosters_eval.core.errors import (
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Removal
 from boosters_eval.core.terms import listen
-from boosters_eval.core.text import clean_message, make_encodable, terminal_width
+from boosters_eval.core.text import clean_message, make_encodable, shorten_paths, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -160,7 +160,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
 
     if "command_line" in kind.parameters:
         # A command ends with its run, so nothing stays loaded for the next one.
-        given = {"executor": "local", **given, "command_line": tuple(list_typed())}
+        given = {"executor": "local", **given, "command_line": tuple(map(shorten_paths, list_typed()))}
     request: Any = kind(**given)
     screen = Terminal(verbose=getattr(request, "verbose", False), quiet=getattr(request, "quiet", False))
     form = choose_format(request)

@@ -107,6 +107,29 @@ def make_encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
+def hide_home(text: str) -> str:
+    """Text in which the user's home is written as "~", for what is recorded and may be passed on."""
+    home = os.path.expanduser("~").rstrip("/")  # noqa: PTH111 (it never fails)
+    return re.sub(rf"(?<![\w.~-]){re.escape(home)}(?![\w.-])", "~", text) if home.startswith("/") else text
+
+
+def shorten_paths(word: str) -> str:
+    """A word of a command line whose paths do not lead through the user's home.
+
+    They are relative to the current folder, and names alone where that would lead through the home as well.
+    """
+    here = os.getcwd()  # noqa: PTH109 (compared as text)
+
+    def show(found: re.Match[str]) -> str:
+        path = found[0]
+        inside = path == here or path.startswith(f"{here}/")
+        if not inside and hide_home(path) == path:
+            return path
+        return os.path.relpath(path, here) if inside or hide_home(here) != here else os.path.basename(path)  # noqa: PTH119
+
+    return re.sub(r"(?<![\w.~/-])/[^:=@,;'\"]+", show, word)
+
+
 def clean_csv_cell(value: Any) -> Any:
     """A cell of a CSV file. A spreadsheet would take text that begins like a formula for one; numbers stay numbers."""
     if not isinstance(value, str):

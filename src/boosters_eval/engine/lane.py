@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from boosters_eval.core.errors import get_reason
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Part, Repeat
-from boosters_eval.core.text import make_encodable
+from boosters_eval.core.text import hide_home, make_encodable
 from boosters_eval.engine.cell import Cell, Failure, Lane, Target
 from boosters_eval.engine.limits import ThreadWatch, limit_memory, pin_to
 from boosters_eval.engine.processes import (
@@ -96,7 +96,7 @@ def _answer(
             phase=phases.now,
             error_type=type(error).__name__,
             error_message=what + get_message(error),
-            traceback=make_encodable(traceback.format_exc()[-_TRACEBACK:]),
+            traceback=hide_home(make_encodable(traceback.format_exc()[-_TRACEBACK:])),
         )
         return f"{FAILURE} {failure.model_dump_json()}\n"
     return f"{RESULT} {text}\n"
@@ -109,7 +109,7 @@ def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
 
 
 def get_message(error: BaseException) -> str:
-    return make_encodable(get_reason(error)[:_MESSAGE])
+    return hide_home(make_encodable(get_reason(error)[:_MESSAGE]))
 
 
 def _write(pipe: int, text: str) -> None:
@@ -155,7 +155,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
         event: dict[str, Any] = {
             "failed": type(error).__name__,
             "message": get_message(error),
-            "traceback": make_encodable(traceback.format_exc()[-TAIL:]),
+            "traceback": hide_home(make_encodable(traceback.format_exc()[-TAIL:])),
         }
     else:
         event = {"ready": time.perf_counter() - start, **({"files": _loaded_files()} if setup["tell_files"] else {})}
@@ -430,7 +430,7 @@ class _Server:
             answer=None if child.answer is None else child.answer.decode(errors="replace"),
             ended=child.ended,
             threads=child.threads.observed(),
-            stderr=child.capture.tail().decode(errors="replace"),
+            stderr=hide_home(child.capture.tail().decode(errors="replace")),
         )
 
     def _end_all(self) -> None:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.text import join_words
+from boosters_eval.core.text import hide_home, join_words
 from boosters_eval.engine.cell import Failure, ImportFailure, Sighting
 from boosters_eval.engine.execute import Executor
 from boosters_eval.engine.lane import RESULT
@@ -369,7 +369,7 @@ class LocalPool(Executor):
         tail = read_stderr(process.stderr)
         if process.importing and not self._is_first_kill(process.lane, code):
             message = f"the import ended with {end}"
-            process.failed = {"failed": "WorkerDied", "message": message, "traceback": tail}
+            process.failed = {"failed": "WorkerDied", "message": message, "traceback": hide_home(tail)}
         for work, slot in process.running.values():
             self._release(slot)
             message = f"the worker ended with {end}"

@@ -26,6 +26,7 @@ from filelock import FileLock
 from boosters_eval.core.errors import describe_error
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
+from boosters_eval.core.text import hide_home
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.runs import read_kind
@@ -173,7 +174,7 @@ def _competitor(kind: RunKind, cells: Competing) -> TrackedCompetitor:
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {
-        name: value if isinstance(value, str) else json.dumps(value, default=str)
+        name: hide_home(value if isinstance(value, str) else json.dumps(value, default=str))
         for name, value in values.items()
         if value is not None and value != ""
     }
@@ -282,9 +283,17 @@ def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Map
     with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
         files = {name: Path(place) / name for name in (*texts, "journal.jsonl")}
         for name, text in texts.items():
-            files[name].write_text(text, encoding="utf-8")
+            files[name].write_text(hide_home(text), encoding="utf-8")
         files["journal.jsonl"].write_bytes(folder.journal_path(run.attempt).read_bytes())
         yield files
+
+
+def list_content(folder: RunFolder, attempt: int) -> tuple[TrackedContent, tuple[str, ...]]:
+    """What would be sent of a run that has ended: the content, and the names of the files."""
+    run = folder.load(attempt)
+    content = collect_content(run, folder, sealed=read_journal(folder.journal_path(attempt)).sealed, ended=True)
+    with _files(run, folder, content) as files:
+        return content, tuple(files)
 
 
 class News:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         VerifyRequest,
     )
     from boosters_eval.reports.document import PlainCell
+    from boosters_eval.tracking.sender import TrackedContent
 
 
 def list_runs(request: ListRunsRequest) -> RunListing:
@@ -338,8 +339,36 @@ class SentRun(Findings):
         """Nothing more."""
 
 
-def track_run(request: TrackRequest) -> SentRun:
-    """Send an earlier run to trackers. What they have already is not sent again."""
+@dataclass(frozen=True)
+class UnsentRun(ReportedFindings):
+    """All that a tracker would be told of a run."""
+
+    plain: ClassVar[bool] = True
+    content: TrackedContent
+    files: tuple[str, ...]
+
+    def document(self) -> Document:
+        content = self.content
+        tables = [PlainTable.of_facts("Run", {"name": content.run.name, **content.run.facts})]
+        for one in content.competitors:
+            cells, end = content.cells[one.key], content.ends[one.key]
+            numbers = dict.fromkeys(name for cell in cells for name in cell.metrics)
+            told = {"per cell": ", ".join(numbers), "means": ", ".join(end.means), "cells": str(len(cells))}
+            told |= {f"failed, {repeat}": reason for repeat, reason in end.failures.items()}
+            tables.append(
+                PlainTable.of_facts(one.name, {"competitor": one.name, **one.parameters, **one.facts, **told})
+            )
+        tables.append(PlainTable.of_facts("Files", {"files": ", ".join(self.files)}))
+        return Document("What would be sent", sections=(Section("sent", "", tuple(tables)),))
+
+
+def track_run(request: TrackRequest) -> Findings:
+    """Send an earlier run to trackers, or list what they would get. What they have already is not sent again."""
+    if request.dry_run:
+        from boosters_eval.tracking.sender import list_content  # noqa: PLC0415 (a list of runs needs none)
+
+        folder = find_run(request.reference, request.home)
+        return UnsentRun(*list_content(folder, folder.shown()))
     from boosters_eval.tracking.observer import choose_trackers, send_run  # noqa: PLC0415 (a list of runs needs none)
 
     trackers = choose_trackers(request.to, "to")

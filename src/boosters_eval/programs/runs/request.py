@@ -133,6 +133,7 @@ to."""
         kind=number("a number of seconds above 0", above=0, metavar="SECONDS"),
         help="Seconds after which sending is given up.",
     )
+    dry_run: bool = parameter(False, door="options", help="List what would be sent, and send nothing.")
     quiet: bool = quiet_option()
     say: Callable[[str], None] | None = parameter(
         None, kind=anything("a function"), door="python", help="Is called with each sentence about what is sent."
