@@ -8,7 +8,9 @@ from boosters_eval import compare
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.programs.benchmark.margins import USUAL, Margin, Margins, check_margins
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.seeds import grow
 from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.stats.sequential import SequentialRule
 from factories import collection, grid, remember
 
 
@@ -102,3 +104,22 @@ def test_a_run_remembers_its_margin_in_a_file_too_and_what_is_given_comes_first(
     broken = run.to_json().replace('"3%"', '"3 apples"')
     with pytest.raises(ConfigError, match=r"metadata\.margin.*not a share of the error"):
         ResultCollection.from_json(broken)
+
+
+def test_seeds_are_added_until_every_pair_has_a_verdict_by_the_margin():
+    """The margin of the run decides when `seeds="auto"` may stop, too."""
+    counts = []
+
+    def value(_config, library, index):
+        return 0.5 + 0.02 * (index % 3 - 1) * (library == "b")
+
+    def grow_with(margin):
+        def run(seeds):
+            counts.append(seeds)
+            return remember(collection(grid(value, libraries=("a", "b"), seeds=seeds)), margin=margin)
+
+        grow(run, SequentialRule(max_seeds=20))
+
+    grow_with(None)
+    grow_with(["40%"])
+    assert counts == [5, 10, 20, 5]
