@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
-    Margin = str | float | Mapping[str, str | float]  # "1%" or 0.01 of the error, {"auc_roc": 0.002, "rmse": "2%"}
+    MarginLike = str | float | Mapping[str, str | float]  # "1%" or 0.01 of the error, {"auc_roc": 0.002, "rmse": "2%"}
     Files = str | Path | Sequence[str | Path]
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
@@ -115,7 +115,7 @@ def compare(
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
-    margin: Margin | Sequence[str] = (),
+    margin: MarginLike | Sequence[str] = (),
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
@@ -143,7 +143,7 @@ def run_suite(
     cv: str | int | None = None,
     splits: Literal["balanced", "random"] | None = None,
     profile: ProfileName | None = None,
-    margin: Margin | Sequence[str] = (),
+    margin: MarginLike | Sequence[str] = (),
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
@@ -156,7 +156,7 @@ def rescore(
     run: str = "last",
     metrics: MetricLike | Sequence[MetricLike] = (),
     *,
-    margin: Margin | Sequence[str] = (),
+    margin: MarginLike | Sequence[str] = (),
     home: str | Path | None = None,
 ) -> ResultCollection:
     """A run judged by other metrics, from the predictions that it has kept; the first of them decides.
@@ -768,7 +768,7 @@ def write_report(
     output: str | Path = Path("docs/benchmarks"),
     format: str | Sequence[str] = (),  # noqa: A002 (as the command line has it)
     test: TestName = "rows",
-    margin: Margin | Sequence[str] = (),
+    margin: MarginLike | Sequence[str] = (),
     seeds: int | None = None,
     libraries: Libraries = None,
     **settings: Unpack[MeasuringOptions],

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.stats.significance import Comparison, TestName
 
-Outcome = Literal["worse", "not worse", "cannot say", "unanswered"]
+AgainstOutcome = Literal["worse", "not worse", "cannot say", "unanswered"]
 TIMES = {"train_time_s": "training time", "predict_time_s": "prediction time"}
 _FEW_SPLITS = "too few splits for a verdict"
 
@@ -91,7 +91,7 @@ class RivalFinding:
         return (same - low if self.higher_is_better else high - same) <= (pair.region or 0.0)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> AgainstOutcome:
         if self.fails:
             return "worse"
         return "unanswered" if self.verdict == "unanswered" else "not worse" if self.proven else "cannot say"
@@ -160,7 +160,7 @@ class AgainstCheck:
         return ExitCode.REGRESSION if self.require_proof and self.unproven else ExitCode.SUCCESS
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> AgainstOutcome:
         """The answer to all comparisons together."""
         if self.regressions:
             return "worse"

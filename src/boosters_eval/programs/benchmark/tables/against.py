@@ -11,7 +11,7 @@ from annotated_types import Ge
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, count_of, escape_json, join_words, lower_initial
-from boosters_eval.programs.benchmark.against import Outcome
+from boosters_eval.programs.benchmark.against import AgainstOutcome
 from boosters_eval.reports.document import Document, PlainTable, Section
 from boosters_eval.reports.markdown import annotate, render_markdown
 from boosters_eval.reports.numbers import MISSING, name_error, number, p_value, percent
@@ -129,7 +129,7 @@ class ComparedRival(Model):
     competitor: str
     metric: str
     verdict: Literal["worse", "inconclusive", "equivalent", "better", "unanswered"]
-    outcome: Outcome
+    outcome: AgainstOutcome
     fails: bool
     mean: float | None  # over the shared splits
     mean_against: float | None
@@ -175,7 +175,7 @@ class AgainstDocument(Model):
     run_id: str | None
     exit_code: int
     answer: str
-    outcome: Outcome  # of all comparisons together
+    outcome: AgainstOutcome  # of all comparisons together
     test: str
     alpha: float
     margin: tuple[str, ...]  # as one asks for it
