@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unicodedata
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 import factories
+from boosters_eval.datasets import DATASETS, Table, materialize, open_stored
 from boosters_eval.runners.config import derive_seeds
 from processes import PLUGINS, PROGRAM, environment
 
@@ -285,3 +287,25 @@ def test_files_that_are_none_do_not_keep_the_estimates_of_suites_waiting(booster
     os.mkfifo(folder / "plan.json")
     (folder / "journal.jsonl").symlink_to("journal.jsonl")
     boosters_eval("list", "suites", check=0)
+
+
+def test_poisoned_cache_changes_no_result_and_is_told(place, program):
+    """A table of somebody else's, whole and consistent, with a pointer to it: each feature is the answer."""
+    env = {"BOOSTERS_EVAL_CACHE": str(place / "cache")}
+    command = ("compare", "-d", "iris", "-l", "sklearn", "-s", "1", "-f", "json", "-q")
+
+    def score():
+        done = program(*command, env=env, check=0)
+        (found,) = json.loads(done.stdout)["results"]
+        return found["metrics"], done.stderr
+
+    before, _ = score()
+    good = DATASETS["iris"]
+    labels = open_stored(materialize(good, place / "cache").path).y
+    table = Table(np.tile(np.asarray(labels)[:, None], 4), labels, feature_names=("a", "b", "c", "d"))
+    shutil.rmtree(place / "cache" / "recipes")
+    materialize(good.replace(loader=lambda: table, table_digest=None), place / "cache")
+    again, told = score()
+    assert again == before
+    assert "Warning: The cached table of data set 'iris' is not the data set: it is replaced." in told
+    assert score() == (before, "")

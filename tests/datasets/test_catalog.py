@@ -190,3 +190,8 @@ def test_an_entry_point_brings_a_third_partys_data_set(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(tmp_path)
     )
     assert done.stdout.strip() == "7"
+
+
+def test_table_of_each_bundled_file_is_the_pinned_one(cache):
+    for name in BUNDLED:
+        assert materialize(DATASETS[name]).digest == DATASETS[name].table_digest, name

@@ -203,6 +203,7 @@ class DatasetConfig(Model):
     splitter: Callable[..., Any] | None = None
     split_by: SplitText | None = None  # time:COLUMN or group:COLUMN, unless a benchmark says otherwise
     recipe: str | None = None  # changes whenever a built-in loader's data would; None: never trusted from the cache
+    table_digest: str | None = None  # of the whole table, where it is known: no other one is taken from the cache
     notes: tuple[str, ...] = ()  # sentences on how a user's file or frame was read
     audit: DataAudit | None = None  # of a user's file or frame; other data sets are audited when they are used
     available: Callable[[], str | None] | None = None  # None, or one sentence on why it is not here

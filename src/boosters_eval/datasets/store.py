@@ -121,14 +121,20 @@ def _recipe_file(config: DatasetConfig, root: Path) -> Path:
     return root / "recipes" / f"{safe}-{compute_digest(_declared(config), 16)}"
 
 
-def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
+def _read_recipe(config: DatasetConfig, root: Path) -> str | None:
+    """The digest of the table that the cache has for a data set."""
     if config.recipe is None:
         return None
     try:
         digest = read_text(_recipe_file(config, root)).strip()
     except BoostersEvalError:
         return None
-    if not re.fullmatch("[0-9a-f]{64}", digest):
+    return digest if re.fullmatch("[0-9a-f]{64}", digest) else None
+
+
+def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
+    digest = _read_recipe(config, root)
+    if digest is None or config.table_digest not in (None, digest):
         return None
     path = root / _TABLES / digest[:32]
     meta = _intact(path)
@@ -157,6 +163,12 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
         rows = subsample_rows(table, config.task, config.subsample)
         table = replace(table, **{part: array[rows] for part, array in _arrays(table).items()})
     meta = _describe(config.task, table)
+    if config.table_digest and _read_recipe(config, root) not in (None, meta.digest):
+        warnings.warn(
+            f"The cached table of data set '{config.name}' is not the data set: it is replaced.",
+            BoostersEvalWarning,
+            stacklevel=2,
+        )
     path = root / _TABLES / meta.digest[:32]
     try:
         meta = _write(path, table, meta)
