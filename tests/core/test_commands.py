@@ -18,7 +18,7 @@ def test_code_and_output_of_both_streams():
 
 
 def test_interruption_while_a_program_starts_leaves_nothing(monkeypatch):
-    started = []
+    started, before = [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*words, **options):
         started.append(subprocess.Popen(*words, **options))
@@ -29,7 +29,7 @@ def test_interruption_while_a_program_starts_leaves_nothing(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_command(["sleep", "600"], env=os.environ)
     assert not psutil.pid_exists(started[0].pid)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_timeout_ends_what_the_program_started_too(tmp_path):

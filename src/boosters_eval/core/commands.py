@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+_PATIENCE = 0.5  # seconds
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -48,7 +51,7 @@ def run_command(
                 errors="replace",
                 start_new_session=True,  # so that a compiler which it started can be stopped with it
             )
-        output, _ = process.communicate(timeout=timeout)
+        output = _wait(process, None if timeout is None else time.monotonic() + timeout)
     except BaseException:
         if process is not None:
             with contextlib.suppress(OSError):
@@ -59,6 +62,20 @@ def run_command(
         if process is not None and process.stdout is not None:
             process.stdout.close()
     return Ended(process.returncode, output)
+
+
+def _wait(process: subprocess.Popen[str], deadline: float | None) -> str:
+    """What a program printed, when it has ended.
+
+    A signal that arrives just before a read that blocks would be noticed only after it, so none blocks for long.
+    """
+    while True:
+        left = math.inf if deadline is None else deadline - time.monotonic()
+        try:
+            return process.communicate(timeout=min(_PATIENCE, max(left, 0.0)))[0]
+        except subprocess.TimeoutExpired:
+            if left <= _PATIENCE:
+                raise
 
 
 def without_current_folder(env: Mapping[str, str]) -> dict[str, str]:
