@@ -1,6 +1,7 @@
 """The report command, run as a person runs it."""
 
 import json
+import re
 import webbrowser
 
 import pytest
@@ -211,7 +212,7 @@ def test_a_suite_has_the_options_of_every_run(place, kept_pool, capsys):
     said = capsys.readouterr()
     assert "sklearn: " in said.err  # its parameters, and each outcome
     assert run(["runs", "show", "mine"]) == 0
-    assert "mine" in capsys.readouterr().out.split()
+    assert re.search(r"^name +mine$", capsys.readouterr().out, re.MULTILINE)
     (path,) = (place / "docs/benchmarks").iterdir()
     first = json.loads(path.read_text())
     assert run([*SUITE, "--resume"]) == 0

@@ -180,7 +180,9 @@ def test_remove_by_age_takes_only_the_old_ones(shell, call, runs):
 def test_run_that_is_being_executed_stays(shell, call, runs):
     plan, other = interrupted(shell, "a"), made_run(shell, "b")
     journal, _ = RunFolder(runs / plan.run_id).open(new=False)
-    assert "is being executed, so nothing of it" in call("remove", plan.run_id, other.run_id, "-y", code=2).err
+    assert (
+        "is being executed, so nothing of it was removed" in call("remove", plan.run_id, other.run_id, "-y", code=2).err
+    )
     journal.close()
     assert [path.name for path in runs.iterdir()] == [plan.run_id]
 

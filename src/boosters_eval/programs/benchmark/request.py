@@ -20,6 +20,7 @@ from boosters_eval.core.request import (
     count,
     parameter,
     path,
+    quiet_option,
     text,
 )
 from boosters_eval.core.terms import given, named, the
@@ -364,6 +365,8 @@ The first metric decides. Values are those that the run itself would have comput
         help="A run id, the beginning of one, a name given with --name, or 'last'.",
     )
     metrics: Any = metrics_parameter("Metrics, the deciding one first: mae, f1@0.3, ndcg@5, file.py:function.")
+    quiet: bool = quiet_option("Print only the tables.")
+    verbose: bool = parameter(False, short="-v", panel=OUTPUT, door="options", help="Print every note.")
 
     def check(self) -> None:
         super().check()
