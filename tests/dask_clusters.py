@@ -51,9 +51,17 @@ class Cluster:
         with (self.folder / "log.txt").open("a") as log:
             return subprocess.Popen([*command, "--no-dashboard"], env=env, stdout=log, stderr=log, cwd=self.folder)
 
-    def add(self, threads=1, **changes):
+    def add(self, threads=1, *, nanny=False, **changes):
         """One more worker; what else its environment has."""
-        options = ["--no-nanny", "--nthreads", str(threads), "--host", "127.0.0.1", "--memory-limit", "0"]
+        options = [
+            "--nanny" if nanny else "--no-nanny",
+            "--nthreads",
+            str(threads),
+            "--host",
+            "127.0.0.1",
+            "--memory-limit",
+            "0",
+        ]
         worker = self._start(
             "distributed.cli.dask_worker", *options, "--local-directory", str(self.folder / "scratch"), **changes
         )

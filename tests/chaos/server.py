@@ -22,14 +22,18 @@ def run(request, out, err):
     resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     os.chdir(request["place"])
     os.environ.update(request.get("env", {}))
-    for number, path in ((1, out), (2, err)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+    for number, path in ((1, request.get("stdout", out)), (2, err)):
+        os.dup2(os.open(path or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w")
+    if request.get("stdout") == "":  # closed
+        os.close(1)
+        sys.stdout = sys.__stdout__ = None
     sys.argv = ["boosters-eval", *request["command"]]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    for number, limit in request.get("limits", {}).items():
+        resource.setrlimit(getattr(resource, number), (limit, limit))
     try:
-        app.main()
+        __main__.main()
     except SystemExit as error:
         code = error.code or 0
     except BaseException:  # noqa: BLE001 (it is what is looked for)
@@ -78,8 +82,8 @@ if __name__ == "__main__":
     import scipy.stats  # noqa: F401
     import sklearn.model_selection  # noqa: F401
 
-    from boosters_eval import api  # noqa: F401
-    from boosters_eval.cli import app
+    from boosters_eval import __main__, api  # noqa: F401
+    from boosters_eval.cli import app  # noqa: F401
     from boosters_eval.programs.baseline import commands  # noqa: F401
     from boosters_eval.programs.benchmark import tables  # noqa: F401
     from boosters_eval.programs.gate import decision  # noqa: F401

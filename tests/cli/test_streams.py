@@ -105,6 +105,31 @@ def test_nothing_is_lost_where_the_result_is_in_a_file(measured):
     assert shell(place, f"{PYTHON} {COMMANDS[0]} -f csv -o /dev/full", **home).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("output", "end"),
+    [("/dev/stdout", ">&-"), ("/proc/self/fd/1", ">&-"), ("/dev/stderr", "2>&-"), ("/dev/fd/9", "9<&-")],
+)
+def test_stream_that_is_closed_is_no_file_to_write_to(measured, output, end):
+    place, home = measured
+    done = shell(place, f"{PYTHON} {COMMANDS[0]} -f csv -o {output} {end}", **home)
+    assert done.returncode == 2
+    told = f"Error: Cannot write {output}: it is closed.\n"
+    assert done.stderr == ("" if output == "/dev/stderr" else told)
+
+
+def test_open_file_goes_on_where_it_is(measured):
+    place, home = measured
+    command = f"{PYTHON} {COMMANDS[0]} -f csv -o /dev/stdout"
+    assert shell(place, f"(echo first; {command}) > kept.csv", **home).returncode == 0
+    assert (place / "kept.csv").read_text().startswith("first\nconfig,dataset,")
+
+
+def test_reader_of_a_named_pipe_who_leaves_is_no_error(measured):
+    place, home = measured
+    done = shell(place, f"{PYTHON} {COMMANDS[0]} -f csv -o /dev/stdout | true", **home)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_cannot_be_encoded_is_replaced(regression):
     done = shell(regression, CHECK, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 1

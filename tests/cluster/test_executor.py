@@ -28,6 +28,7 @@ from boosters_eval import (
     compare,
     execute,
     importances,
+    load_run,
     prepare_bisection,
     prepare_comparison,
     run_parity,
@@ -38,6 +39,7 @@ from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.programs.benchmark.evidence import FitEvidence, read_evidence
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.parity.verdicts import BindingStatus
 from dask_clusters import children, until
 from scripted import Scripted
@@ -81,6 +83,21 @@ def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask, libraries):
     assert all(fault == "" for _, fault in verify(folder))
     with pytest.raises(RunError, match="failed in phase"):  # the limit of memory holds there too
         compare("iris", libraries[:1], seeds=1, executor=dask, memory_limit=1)
+
+
+def test_verdicts_are_the_same_whatever_runs_the_cells(home, dask):
+    asked = {"datasets": "breast_cancer", "libraries": ["boosters", "lightgbm"], "seeds": 5}
+
+    def verdicts(results):
+        (table,) = build_tables(results).tables
+        return [(pair.a, pair.b, pair.verdict, pair.test, pair.percent, pair.low, pair.high) for pair in table.pairs]
+
+    one = verdicts(compare(**asked, jobs=1, name="one"))
+    assert {pair[3] for pair in one} == {"rows"}
+    assert verdicts(compare(**asked, jobs=2)) == one
+    assert verdicts(compare(**asked, executor=dask)) == one
+    assert verdicts(compare(**asked, resume=True)) == one
+    assert verdicts(load_run("last")) == one
 
 
 def test_cells_share_the_workers_and_lanes_outlive_their_tasks(shell, dask, tmp_path):

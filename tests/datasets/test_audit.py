@@ -1,17 +1,21 @@
 """The audit of a table: each kind of finding where it belongs, and silence where it does not."""
 
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.datasets import Table, auditing
+from boosters_eval.datasets import DATASETS, Table, auditing, materialize, open_stored
 from boosters_eval.datasets.audit_columns import SAMPLE, note_numbers_as_text
 from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2, AuditTarget, score_alone
-from boosters_eval.datasets.auditing import audit_frame, audit_table
+from boosters_eval.datasets.auditing import audit_frame, audit_table, name_touched
 from boosters_eval.datasets.checks import is_text
-from boosters_eval.datasets.config import KINDS, AuditedColumn, DataAudit
+from boosters_eval.datasets.config import KINDS, NOTED, AuditedColumn, DataAudit
 from boosters_eval.metrics.task import Task
 from factories import dataset
 
@@ -504,3 +508,74 @@ def test_a_drift_is_found_by_what_predicting_later_rows_loses():
     found = {finding.kind: finding for finding in audited(frame).findings}
     assert found["drift"].option == "--split time:day"
     assert found["drift"].severe
+
+
+SHIPPED = [name for name, config in DATASETS.items() if config.available is None or not config.available()]
+TRUE = {  # what is in the data for everybody to see
+    "adult": {("duplicate-columns", "educational-num")},
+    "digits": {("constant", f"pixel_{place}") for place in ("0_0", "4_0", "4_7")} | {("almost-constant", "pixel_7_0")},
+    "covertype_50k": {("constant", "Soil_Type15"), ("almost-constant", None)},
+}
+
+
+def test_no_shipped_data_set_gives_a_false_alarm():
+    found = {name: audit_table(DATASETS[name], open_stored(materialize(DATASETS[name]).path)) for name in SHIPPED}
+    assert len(found) > 100
+    assert {name: set(kinds(audit)) for name, audit in found.items() if audit.findings} == TRUE
+    assert not any(finding.kind in NOTED for audit in found.values() for finding in audit.findings)
+
+
+def grouped(rows, columns, rng):
+    who = rng.permutation(np.repeat(np.arange(rows // 25), 25))
+    x = rng.normal(size=(rows // 25, columns))[who] + 0.1 * rng.normal(size=(rows, columns))
+    y = rng.normal(size=rows // 25)[who] + 0.3 * rng.normal(size=rows)
+    return pd.DataFrame({"who": who, **{f"x{i}": x[:, i] for i in range(columns)}, "y": y})
+
+
+@pytest.mark.parametrize("classes", [0, 10])
+def test_the_largest_quick_fit_takes_less_than_two_seconds_of_a_processor(classes):
+    frame = grouped(5_000, 50, np.random.default_rng(7))
+    if classes:
+        frame["y"] = pd.qcut(frame["y"], classes, labels=False)
+    began = time.process_time()
+    audit = audited(frame, Task.MULTICLASS if classes else Task.REGRESSION)
+    assert time.process_time() - began < 2
+    assert ("groups", "who") in kinds(audit)
+
+
+def test_a_quick_fit_imports_no_library():
+    code = (
+        "import sys, numpy as np, pandas as pd\n"
+        "from boosters_eval.datasets.auditing import audit_frame\n"
+        "from boosters_eval.datasets.config import AuditedColumn\n"
+        "from boosters_eval.metrics.task import Task\n"
+        "who = np.repeat(np.arange(40), 25)\n"
+        "frame = pd.DataFrame({'who': who * 7919 % 41, 'a': np.sin(np.arange(1000)), 'y': np.sin(who * 99.0)})\n"
+        "columns = [AuditedColumn(name=name, role='numeric') for name in ('who', 'a')]\n"
+        "print([f.kind for f in audit_frame(frame, 'y', Task.REGRESSION, columns).findings])\n"
+        "print(sorted({'sklearn', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["['groups']", "[]"]
+
+
+def test_columns_matter_that_explain_the_target_alone_or_whose_categories_are_rare():
+    rng = np.random.default_rng(8)
+    rows = 1_000
+    kind = rng.integers(0, 5, rows)
+    x = np.column_stack(
+        [
+            kind,  # explains
+            rng.integers(0, 5, rows),  # does not
+            rng.integers(0, 400, rows),  # is rare
+            np.where(rng.random(rows) < 0.2, np.nan, kind + rng.normal(size=rows)),  # has missing values
+            (kind == 4) & (rng.random(rows) < 0.9),  # is sparse
+            kind + rng.normal(size=rows),  # is treated alike by all
+        ]
+    ).astype(np.float32)
+    names = ("kind", "noise", "name", "gaps", "sparse", "plain")
+    table = Table(x, kind + 0.5 * rng.normal(size=rows), categorical=(0, 1, 2), feature_names=names)
+    touched = {one: name_touched(table, Task.REGRESSION, {one}) for one in ("categorical", "missing", "max_bins", "l2")}
+    assert touched == {"categorical": ["kind", "name"], "missing": ["gaps"], "max_bins": ["sparse"], "l2": []}
+    empty = Table(np.full((rows, 1), np.nan, dtype=np.float32), table.y, feature_names=("nothing",))
+    assert name_touched(empty, Task.REGRESSION, {"missing"}) == []

@@ -11,6 +11,8 @@ from boosters_eval.core.errors import ConfigError, DatasetError, UnknownNameErro
 from boosters_eval.datasets import checks, materialize, open_stored, resolve_dataset
 from boosters_eval.metrics.task import Task
 
+pytestmark = pytest.mark.usefixtures("forked_reader")
+
 N = 60
 
 

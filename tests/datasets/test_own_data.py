@@ -23,6 +23,8 @@ from boosters_eval.datasets.reading import SEPARATORS
 from boosters_eval.datasets.texts import parse_numerals
 from boosters_eval.metrics.task import Task
 
+pytestmark = pytest.mark.usefixtures("forked_reader")
+
 N = 40
 PLAIN = "i,f,colour,flag,big,sci,quoted,mix,target\n" + "".join(
     f"{i},{i / 7!r},{['red', 'blue', ''][i % 3]},{i % 2 == 0},{i * 10**6},{'NA' if i % 9 == 0 else f'{i}e-3'},"

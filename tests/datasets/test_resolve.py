@@ -68,7 +68,7 @@ def test_a_file_may_take_its_target_from_the_parameter():
     [
         (FRAME, None, "A data frame needs the 'target' parameter: the name of the column to predict."),
         ("iris", "price", "The 'target' parameter is for data frames and files. Got 'price' without either."),
-        (FRAME, 3, "The 'target' parameter must be the name of a column. Got 3 instead."),
+        (FRAME, 3, "The 'target' parameter must be the name of a column, or of several. Got 3 instead."),
         (X, None, "Got an object of type ndarray instead."),
         (FRAME["a"], None, "Got an object of type Series instead."),
         ([], None, "Got [] instead."),

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import WORKLOADS, Limits, Plan
-from boosters_eval.core.files import scratch_folder
 from boosters_eval.engine import lanes
 from boosters_eval.engine.plan import CellRef
 from boosters_eval.engine.runs import find_run, verify
@@ -107,17 +106,6 @@ def test_whoever_is_killed_no_process_survives(home, tmp_path, victim):
         program.wait()
     for pid in chain:
         assert_dies(pid)
-
-
-def test_next_run_clears_what_a_killed_one_left(shell):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    with scratch_folder() as mine:
-        left = mine.with_name(mine.name.replace(str(os.getpid()), str(ended.pid)))
-        left.mkdir()
-        run_afresh(plan_of(shell, {"double": DOUBLE}, seeds=(1,), targets=("sh",)))
-        assert not left.exists()
-        assert mine.exists()
 
 
 def with_load(shell, monkeypatch, folder, body):

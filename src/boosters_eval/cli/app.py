@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import shlex
 import signal
 import sys
@@ -28,11 +29,13 @@ from boosters_eval.core.errors import (
     ExitCode,
     InterruptedRunError,
     Interruption,
+    RunError,
     describe_error,
     suggest,
 )
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Removal
+from boosters_eval.core.temporary import clear_abandoned, find_temporary
 from boosters_eval.core.terms import listen
 from boosters_eval.core.text import clean_message, make_encodable, shorten_paths, terminal_width
 
@@ -155,12 +158,50 @@ def _install_completion(context: click.Context) -> None:
     note(f"Completion for {shell} is in {place}. Start a new shell to use it.")
 
 
+_LEAST_FILES, _LEAST_PROCESSES = 32, 16
+_LEAST_MEGABYTES, _PER_CORE = 640, 64  # of addresses: numerical libraries reserve some for each core
+
+
+def check_surroundings() -> None:
+    """Refuse what leaves no room to work: libraries end the program without a word, and sound files look damaged."""
+    files, addresses = (resource.getrlimit(which)[0] for which in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
+    if 0 <= files < _LEAST_FILES:
+        raise RunError(f"At least {_LEAST_FILES} files must be allowed to be open at a time: 'ulimit -n' is {files}.")
+    least = _LEAST_MEGABYTES + _PER_CORE * (os.cpu_count() or 1)
+    if 0 <= addresses < least * 2**20:
+        raise RunError(f"At least {least} MB of addresses are needed: 'ulimit -v' is {addresses // 1024} kB.")
+    if not _can_start(_LEAST_PROCESSES):
+        allowed = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+        raise RunError(f"At least {_LEAST_PROCESSES} further processes are needed: 'ulimit -u' is {allowed}.")
+    try:
+        Path.cwd()
+    except OSError:
+        raise ConfigError("The current folder does not exist any more: change to another one.") from None
+
+
+def _can_start(count: int) -> bool:
+    """Whether the system allows so many more at a time; it counts threads as processes."""
+    done = threading.Event()
+    threads = [threading.Thread(target=done.wait) for _ in range(count)]
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError:
+        return False
+    finally:
+        done.set()
+    return True
+
+
 def answer(kind: type[Request], given: dict[str, Any]) -> int:
+    check_surroundings()
     from boosters_eval import api
 
     if "command_line" in kind.parameters:
         # A command ends with its run, so nothing stays loaded for the next one.
         given = {"executor": "local", **given, "command_line": tuple(map(shorten_paths, list_typed()))}
+    with contextlib.suppress(RunError):  # without such a place nothing was left there
+        clear_abandoned(find_temporary())
     request: Any = kind(**given)
     screen = Terminal(verbose=getattr(request, "verbose", False), quiet=getattr(request, "quiet", False))
     form = choose_format(request)
@@ -266,7 +307,7 @@ def _crash_report() -> str:
     import tempfile
     import traceback
 
-    handle, name = tempfile.mkstemp(prefix="boosters-eval-", suffix=".txt", text=True)
+    handle, name = tempfile.mkstemp(prefix="boosters-eval-crash-", suffix=".txt", text=True)
     with os.fdopen(handle, "w") as file:
         traceback.print_exc(file=file)
     return name

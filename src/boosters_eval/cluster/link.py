@@ -37,6 +37,7 @@ from boosters_eval.cluster.messages import (
 )
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import compute_digest, read_text, write_atomically
+from boosters_eval.core.temporary import temporary_environment
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
@@ -407,19 +408,22 @@ async def _started_here(workers: int) -> Any:
     """A local cluster, whose processes end with this one."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker of one imports the script
         raise ConfigError(_GUARD)
+    place = temporary_environment()
     try:
-        return await LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            silence_logs=logging.CRITICAL,
-            memory_limit=0,  # the memory of cells has a limit of its own
-            asynchronous=True,
-        )
+        with dask.config.set({"temporary-directory": place["TMPDIR"]}):  # of the scheduler too, and of its workers
+            return await LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,  # the memory of cells has a limit of its own
+                env=place,
+                asynchronous=True,
+            )
     except RuntimeError as error:
         raise RunError(f"The cluster could not be started here ({error}). {_GUARD}") from None
 

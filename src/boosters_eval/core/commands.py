@@ -13,11 +13,24 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from boosters_eval.core.temporary import temporary_environment
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_PATIENCE = 0.5  # seconds
+PATIENCE = 0.5  # seconds
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int) -> None:
+    """On Linux, let the kernel kill this process when its parent exits; exit now if the parent already has."""
+    if sys.platform.startswith("linux"):
+        import ctypes  # noqa: PLC0415 (only in processes that are started)
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
 
 
 def make_pip_command(*words: str) -> list[str]:
@@ -38,11 +51,11 @@ def run_command(
     """Run a program and wait for it. An interruption, or a timeout, ends it together with whatever it started."""
     process = None
     try:
-        with _hold_signals():  # one that came while it starts would leave it behind
+        with hold_signals():  # one that came while it starts would leave it behind
             process = subprocess.Popen(  # noqa: S603 (the caller's own command)
                 words,
                 cwd=cwd,
-                env=env,
+                env={**env, **temporary_environment()},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -72,9 +85,9 @@ def _wait(process: subprocess.Popen[str], deadline: float | None) -> str:
     while True:
         left = math.inf if deadline is None else deadline - time.monotonic()
         try:
-            return process.communicate(timeout=min(_PATIENCE, max(left, 0.0)))[0]
+            return process.communicate(timeout=min(PATIENCE, max(left, 0.0)))[0]
         except subprocess.TimeoutExpired:
-            if left <= _PATIENCE:
+            if left <= PATIENCE:
                 raise
 
 
@@ -86,7 +99,7 @@ def without_current_folder(env: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _hold_signals() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Let interruptions wait until the end of the block. Only the main thread gets any."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import json
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
@@ -26,7 +26,6 @@ Format = Literal[10]
 FORMAT: Final = 10
 
 _DATA = (".json", ".yaml", ".yml")
-_SCRATCH = "boosters-eval-scratch-"
 
 # JSON of nonsense takes a hundred times its size in memory, so a file is refused by its size before it is read.
 MAX_TEXT = 32 * 2**20
@@ -36,6 +35,9 @@ _WIDE = 100  # keys: more than any model has
 _MAX_WIDE_KEYS = 400_000  # of all wide objects together, and of the objects in them
 _MANY_VALUES = 1_000_000  # beyond them, a file must have this many bytes per value:
 _BYTES_PER_VALUE = 12  # what this program writes has 18 and more; a list of empty lists has 3, and takes 64
+_OWN_FILE = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
+_STREAMS = {"stdout": 1, "stderr": 2}
+_MOST_LEVELS = 300  # of YAML, which is made by recursion
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -50,11 +52,8 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False, syn
         content = clean_output(content)
     data = content.encode() if isinstance(content, str) else content
     if not own and _is_device(path):
-        try:
-            with path.open("wb") as file:  # a pipe or a device is written to, never replaced by a file
-                file.write(data)
-        except OSError as error:
-            raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+        with _open_device(path) as device:
+            device.write(data)
         return
     path = path if own else resolved(path)
     try:
@@ -69,10 +68,10 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False, syn
 def open_atomically(path: Path) -> Iterator[IO[str]]:
     """A file that is written in parts, for what is too large to hold; it appears whole, at the end, or not at all."""
     if _is_device(path):
-        with path.open("w", encoding="utf-8") as file:
-            yield file
-        return
-    with _replace(resolved(path)) as binary:
+        kept: contextlib.AbstractContextManager[IO[bytes]] = _open_device(path)
+    else:
+        kept = _replace(resolved(path))
+    with kept as binary:
         yield (text := io.TextIOWrapper(binary, encoding="utf-8"))
         text.flush()
         text.detach()  # the file below is closed by whoever opened it
@@ -113,34 +112,47 @@ def resolved(path: Path) -> Path:
 def _is_device(path: Path) -> bool:
     """Whether a path names a pipe, a terminal or an open file of a process, such as /dev/stdout or /dev/fd/63."""
     special = path.is_relative_to("/dev") or path.is_relative_to("/proc")
-    return path.exists() and (special or not path.is_file())
+    return _own_number(path) is not None or (path.exists() and (special or not path.is_file()))
+
+
+def _own_number(path: Path) -> int | None:
+    """The number of an open file of this program, if the path names one."""
+    found = _OWN_FILE.fullmatch(str(path))
+    return _STREAMS.get(found[1]) or int(found[2]) if found else None
 
 
 @contextlib.contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A temporary folder. It bears the number of this process, so that whatever a killed one left can be cleared."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*-*"):
-        owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
-        if owner.isdecimal() and not _alive(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-") as folder:
-        yield Path(folder)
-
-
-def _alive(pid: int) -> bool:
+def _open_device(path: Path) -> Iterator[IO[bytes]]:
+    """A pipe or a device, which is written to and never replaced. An own open file goes on where it is."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to somebody else
-        return True
-    return True
+        number = _own_number(path)
+        if number is not None:
+            sys.stdout.flush()
+            _check_open(path, number)
+        with path.open("wb") if number is None else open(os.dup(number), "wb") as file:  # noqa: PTH123 (a descriptor)
+            yield file
+    except BrokenPipeError:
+        pass  # whoever reads it has had enough
+    except OSError as error:
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def _check_open(path: Path, number: int) -> None:
+    """A stream that was closed when the program began is open for reading only, or not at all."""
+    try:
+        access = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+    except OSError:
+        access = os.O_RDONLY
+    if access == os.O_RDONLY:
+        raise RunError(f"Cannot write {path}: it is closed.")
 
 
 def check_writable(path: Path) -> None:
     """Fail before the work, not after it, when the output cannot be written."""
     if path.is_dir():
         raise ConfigError(f"Cannot write {path}: it is a directory.")
+    if (number := _own_number(path)) is not None:
+        _check_open(path, number)
     if _is_device(path):
         return
     resolved(path)
@@ -253,6 +265,42 @@ def _refuse_dense(text: str, source: str) -> None:
     values = text.count(",") + text.count("[") + text.count("{")
     if values > max(_MANY_VALUES, len(text) // _BYTES_PER_VALUE):
         raise FileFormatError(f"{source} has {values} values in {len(text)} characters: this program never wrote it.")
+
+
+def compose_yaml(text: str, source: str, *, values: int) -> Any:
+    """The root node of a YAML file. What it holds is counted before any of it is made, which takes a hundred times it.
+
+    What is nested too deeply is a RecursionError. The parser in C is ten times as fast; the one in Python has the words
+    for what is no YAML.
+    """
+    import yaml  # noqa: PLC0415 (only for whoever reads YAML)
+
+    fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _count_yaml(fast(text), source, values)
+        return yaml.compose(text, Loader=fast)
+    except yaml.YAMLError:
+        with contextlib.suppress(yaml.YAMLError):
+            _count_yaml(yaml.SafeLoader(text), source, values)
+        return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def _count_yaml(parser: Any, source: str, values: int) -> None:
+    import yaml  # noqa: PLC0415 (as above)
+
+    count = depth = 0
+    try:
+        while parser.check_event():
+            event = parser.get_event()
+            count += isinstance(event, yaml.NodeEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_LEVELS:
+                raise RecursionError
+            if count > values:
+                line = event.start_mark.line + 1
+                raise FileFormatError(f"{source}, line {line}: The file has more than {values} values.")
+    finally:
+        parser.dispose()
 
 
 def check_format(found: object, source: str, what: str, known: int = FORMAT) -> None:

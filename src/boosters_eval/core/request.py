@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, data
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.terms import the
-from boosters_eval.core.text import join_words
+from boosters_eval.core.text import join_words, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -169,6 +169,10 @@ def _span(value: Any) -> timedelta:
 
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
 SPAN = Accepted("a time such as 12h, 30d or 8w", _span, _span, "TIME")
+LEAST_TO_READ = 200_000_000  # bytes of memory: less does not hold the libraries that read files
+READ_LIMIT = Accepted(
+    "a size of at least 200MB, such as 4GB", anything("", int).of, lambda word: parse_size(word, LEAST_TO_READ), "SIZE"
+)
 FLAG = Accepted("True or False", anything("", bool).of, bool, "")
 TEXT = text()
 
@@ -325,6 +329,11 @@ def quiet_option(told: str = "Print only errors.") -> Any:
     return parameter(False, short="-q", panel=OUTPUT, door="options", help=told)
 
 
+def read_limit_option() -> Any:
+    told = "Memory that reading a file may take, such as 8GB. Default: 4GB, or the variable BOOSTERS_EVAL_READ_LIMIT."
+    return parameter(None, kind=READ_LIMIT, door="options", help=told)
+
+
 class OutputOptions(Declared):
     """Where the findings go, and in which of the request's formats; the help of both options names these."""
 
@@ -375,13 +384,16 @@ def list_options(request: type[Declared]) -> list[Parameter]:
 # The commands of this package: the program and the name of each request, and the function of the API that makes one.
 COMMANDS = {
     "quick": ("baseline", "QuickRequest", ""),
+    "check": ("baseline", "CheckSuiteRequest", ""),
     "full": ("baseline", "FullRequest", ""),
     "baseline record": ("baseline", "RecordRequest", "record_baseline"),
     "baseline check": ("baseline", "CheckRequest", "check_baseline"),
+    "baseline update": ("baseline", "UpdateRequest", "update_baseline"),
     "baseline diff": ("baseline", "DiffRequest", "diff_baselines"),
     "compare": ("benchmark", "CompareRequest", "compare"),
     "run": ("benchmark", "SuiteRequest", "run_suite"),
     "rescore": ("benchmark", "RescoreRequest", "rescore"),
+    "where": ("where", "WhereRequest", "find_slices"),
     "builds add": ("catalog", "AddBuildsRequest", "add_builds"),
     "builds list": ("catalog", "ListBuildsRequest", "list_builds"),
     "builds show": ("catalog", "ShowBuildRequest", "show_build"),

@@ -49,6 +49,12 @@ def is_typed() -> bool:
     return _options.get() is not None
 
 
+def get_options() -> dict[str, str] | None:
+    """The options that sentences name, by their parameters; for another process that speaks to the same caller."""
+    options = _options.get()
+    return None if options is None else dict(options)
+
+
 def _option(parameter: str) -> str | None:
     options = _options.get()
     return None if options is None else options.get(parameter, f"--{parameter.replace('_', '-')}")

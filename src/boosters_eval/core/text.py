@@ -92,6 +92,15 @@ def format_size(count: int) -> str:
     return f"{count} B"
 
 
+def parse_size(text: str, least: int = 0) -> int:
+    """A number of bytes, such as 512MB or 4GB; a ValueError if it is none, or too small."""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([MGT])B", text.upper())
+    size = int(float(match[1]) * {"M": 1e6, "G": 1e9, "T": 1e12}[match[2]]) if match else -1
+    if size < least:
+        raise ValueError
+    return size
+
+
 def add_article(noun: str) -> str:
     """A noun with its article: "a parity run", "an importances run"."""
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"

@@ -181,10 +181,14 @@ def grows(column: SampledColumn) -> bool:
     return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
 
 
+def is_rare(column: SampledColumn) -> bool:
+    """Whether there are so many categories that most have few rows; if not in a sample, then not in all rows."""
+    return len(column.counts) >= MANY_TEXTS and len(column.known) < ROWS_EACH * len(column.counts)
+
+
 def note_many_texts(column: SampledColumn) -> str:
     """That most texts are too rare for a model to learn anything of them but the rows themselves."""
-    rare = len(column.known) < ROWS_EACH * len(column.counts)  # in a sample too, or they are not in all rows
-    if column.texts is None or column.declared or len(column.counts) < MANY_TEXTS or not rare:
+    if column.texts is None or column.declared or not is_rare(column):
         return ""
     codes = column.whole[~np.isnan(column.whole)]
     distinct = len(np.unique(codes))

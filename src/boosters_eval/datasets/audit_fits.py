@@ -11,7 +11,7 @@ from boosters_eval.datasets.audit_relations import rank_values
 from boosters_eval.datasets.generated import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     _Floats = NDArray[np.float64]
     _Codes = NDArray[np.int64]
+    _Matrix = NDArray[np.float32]  # a row for each column
 
 ROWS, COLUMNS = 5_000, 50  # that a quick fit sees
 _FEWEST_ROWS = 100
@@ -27,7 +28,9 @@ _ALIKE = 0.1  # the share of the target's variance that lies between groups, fro
 _ORDERED = 0.5  # the correlation of neighboring levels' means from which a number is a quantity, not an id
 _WORTH = 0.2  # the score on random splits below which there is nothing to lose
 _LOST = 0.5  # the share of the score that must be lost
-_MOST_CLASSES = 10
+_MOST_CLASSES = 5
+_TREES, _DEPTH, _LEAF = 10, 12, 2
+_LEAST_TRIED = 8  # cuts of each node
 _STREAM = 7  # keeps this use of the stream apart from its others
 
 
@@ -100,40 +103,78 @@ def _measure(
     least = len(some) // 10
     if not features or len(some) < _FEWEST_ROWS or not least <= first.sum() <= len(some) - least:
         return None
-    x = np.column_stack([_filled(column.numbers[some]) for column in features])
+    x = np.stack([_filled(column.numbers[some]) for column in features])
     y = _targets(subject.y[rows[some]], classes=subject.task.is_classification)
     mixed = Stream(1, _STREAM, len(some)).uniform(len(some)) < first.mean()
-    predict = _fit_and_predict(x, y)
-    drawn, apart = (_missed(predict, y, side, both=both) for side in (mixed, first))
+    drawn, apart = (_missed(x, y, side, both=both) for side in (mixed, first))
     noise = float(np.hypot(drawn.std() / drawn.size**0.5, apart.std() / apart.size**0.5))
     return Loss(1 - float(drawn.mean()), 1 - float(apart.mean()), noise)
 
 
-def _missed(
-    predict: Callable[[NDArray[np.bool_]], _Floats], y: _Floats, first: NDArray[np.bool_], *, both: bool
-) -> _Floats:
+def _missed(x: _Matrix, y: _Floats, first: NDArray[np.bool_], *, both: bool) -> _Floats:
     """The squared error of each row by a model of the other half, in variances of the target."""
     sides = [first, ~first] if both else [first]
-    errors = [((predict(side) - y[~side]) ** 2).sum(axis=1) for side in sides]
+    errors = [((_predict(x[:, side], y[side], x[:, ~side]) - y[~side]) ** 2).sum(axis=1) for side in sides]
     found: _Floats = np.concatenate(errors) / (y.var(axis=0).sum() or 1.0)
     return found
 
 
-def _fit_and_predict(x: NDArray[np.float32], y: _Floats) -> Callable[[NDArray[np.bool_]], _Floats]:
-    """A small forest: it runs in this process without threads, which the workers' forks would not survive."""
-    from sklearn.ensemble import RandomForestRegressor  # noqa: PLC0415 (slow to import, and seldom needed)
+def _predict(x: _Matrix, y: _Floats, others: _Matrix) -> _Floats:
+    """What a small forest says of other rows. Half a second, while importing a library takes two."""
+    found = np.zeros((others.shape[1], y.shape[1]))
+    for tree in range(_TREES):
+        stream = Stream(3, _STREAM, tree)
+        order = stream.order(x.shape[1])
+        found += _grow(x[:, order], y[order], others, stream)
+    return found / _TREES
 
-    def predict(side: NDArray[np.bool_]) -> _Floats:
-        forest = RandomForestRegressor(10, max_depth=12, min_samples_leaf=2, max_features=0.5, random_state=0)
-        found: _Floats = forest.fit(x[side], y[side].squeeze()).predict(x[~side])
-        return found.reshape(len(found), -1)
 
-    return predict
+def _grow(x: _Matrix, y: _Floats, others: _Matrix, stream: Stream) -> _Floats:
+    """A tree of random cuts: each node takes the best of some, through the values of rows in it."""
+    tried = max(_LEAST_TRIED, len(x) // 4)
+    node, place = np.zeros(x.shape[1], dtype=np.int64), np.zeros(others.shape[1], dtype=np.int64)
+    for _ in range(_DEPTH):
+        columns = (stream.uniform(tried) * len(x)).astype(np.int64)
+        sizes = np.bincount(node)
+        members = np.argsort(node, kind="stable")[
+            (np.cumsum(sizes) - sizes) + (stream.uniform(tried)[:, None] * sizes).astype(np.int64)
+        ]
+        cuts = x[columns[:, None], members]  # by what is tried, and by node
+        gains = _gain(x[columns] > cuts[:, node], y, node, sizes)
+        best = np.argmax(gains, axis=0)
+        every = np.arange(len(sizes))
+        column, cut = columns[best], np.where(gains[best, every] > 0, cuts[best, every], np.inf)
+        node, place = (
+            2 * at + (rows[column[at], np.arange(rows.shape[1])] > cut[at]) for rows, at in ((x, node), (others, place))
+        )
+        kept, node = np.unique(node, return_inverse=True)
+        place = np.searchsorted(kept, place)
+    sums = np.stack([np.bincount(node, weights=column) for column in y.T], axis=1)
+    found: _Floats = (sums / np.bincount(node)[:, None])[place]
+    return found
+
+
+def _gain(right: NDArray[np.bool_], y: _Floats, node: _Codes, sizes: _Codes) -> _Floats:
+    """How much of the variance each cut of each node explains; nothing if it leaves a side with too few rows."""
+    tried, nodes = len(right), len(sizes)
+    cell = (np.arange(tried)[:, None] * nodes + node)[right]
+    count = np.bincount(cell, minlength=tried * nodes).reshape(tried, nodes)
+    rest = sizes - count
+    possible = (count >= _LEAF) & (rest >= _LEAF)
+    found = np.zeros((tried, nodes))
+    for column in y.T:
+        whole = np.bincount(node, weights=column, minlength=nodes)
+        weights = np.broadcast_to(column, right.shape)[right]
+        part = np.bincount(cell, weights=weights, minlength=tried * nodes).reshape(tried, nodes)
+        means = part / np.maximum(count, 1) - (whole - part) / np.maximum(rest, 1)
+        found += means**2
+    gains: _Floats = np.where(possible, found * count * rest / sizes, 0.0)
+    return gains
 
 
 def _targets(y: _Floats, *, classes: bool) -> _Floats:
     if not classes:
-        return y.reshape(-1, 1)
+        return (y - y.mean()).reshape(-1, 1)
     labels, counts = np.unique(y, return_counts=True)
     kept = labels[np.argsort(-counts, kind="stable")[:_MOST_CLASSES]]
     found: _Floats = (y[:, None] == kept[None, :]).astype(np.float64)

@@ -19,13 +19,13 @@ from boosters_eval.datasets.audit_columns import (
     sample_column,
     sample_table,
 )
-from boosters_eval.datasets.audit_relations import AuditTarget
+from boosters_eval.datasets.audit_relations import AuditTarget, score_alone
 from boosters_eval.datasets.checks import find_coarse_step, is_text
 from boosters_eval.datasets.config import KINDS, AuditedColumn, AuditFinding, DataAudit
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -42,6 +42,8 @@ _MOST_COLUMNS, _MOST_CLASSES = 500, 100
 _MOST_TOLD, _MOST_NAMED = 3, 6  # findings of a kind; of more, one tells the names, up to so many
 _LONG_NAME = 80
 _MOST_FITS = 2  # columns whose groups are tried by a fit
+_MATTERS_AUC, _MATTERS_R2 = 0.6, 0.05  # of a column alone, out of sample
+_SPARSE = 0.8  # the share of zeros from which a column may be bundled with others
 
 
 def audit_frame(
@@ -79,7 +81,20 @@ def audit_frame(
     return _audit(subject, roles, _target_as_text(subject, frame[target])).replace(reason=reason)
 
 
+def join_audits(audits: Sequence[DataAudit]) -> DataAudit:
+    """One audit of several targets: what is said of all is said once."""
+    every = {(finding.kind, finding.text): finding for audit in audits for finding in audit.findings}
+    return audits[0].replace(findings=tuple(sorted(every.values(), key=lambda finding: KINDS.index(finding.kind))))
+
+
 def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
+    if table.y.ndim > 1:
+        each = zip(config.targets, np.asarray(table.y).T, strict=True)
+        return join_audits([_audit_arrays(config, replace(table, y=y), f"'{name}'") for name, y in each])
+    return _audit_arrays(config, table, "the target")
+
+
+def _audit_arrays(config: DatasetConfig, table: Table, target: str) -> DataAudit:
     width = table.x.shape[1]
     names = table.feature_names or tuple(f"column {position}" for position in range(width))
     y = np.asarray(table.y, dtype=np.float64)
@@ -88,7 +103,7 @@ def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
     subject = Subject(
         name=config.name,
         task=config.task,
-        target="the target",
+        target=target,
         y=y,
         labels=tuple(map(str, range(classes))),
         columns_at=sample_table(table, names[:MOST_COLUMNS]),
@@ -134,6 +149,32 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
         sampled=None if sample is None else len(sample),
         sampled_columns=subject.width if subject.width < sum(column.used for column in audited) else None,
     )
+
+
+def name_touched(table: Table, task: Task, parameters: Collection[str]) -> list[str]:
+    """The columns that matter among those that these parameters act on.
+
+    One matters that alone explains some of the target, or has categories so rare that they may be learned by heart.
+    """
+    names = table.feature_names or tuple(f"column {position}" for position in range(table.x.shape[1]))
+    rows = np.arange(0, len(table.y), -(-len(table.y) // fits.ROWS))
+    target = AuditTarget(np.asarray(table.y, dtype=np.float64)[rows], classes=task.is_classification)
+    bound = _MATTERS_AUC if task.is_classification else _MATTERS_R2
+    acts: dict[str, Callable[[SampledColumn], bool]] = {
+        "categorical": lambda column: column.categorical,
+        "missing": lambda column: column.missing > 0,
+        "max_bins": lambda column: not column.categorical and (column.numbers == 0).mean() >= _SPARSE,  # bundled
+    }
+
+    def matters(column: SampledColumn) -> bool:
+        rare = column.categorical and columns_alone.is_rare(column)
+        known = target.usable and len(column.counts) > 0
+        return rare or (
+            known and score_alone(column.numbers, target, bound, categorical=column.categorical) is not None
+        )
+
+    found = sample_table(table, names[: fits.COLUMNS])(rows)
+    return [c.name for c in found if any(acts[name](c) for name in parameters if name in acts) and matters(c)]
 
 
 def _with_role(column: AuditedColumn, notes: ColumnNotes) -> AuditedColumn:

@@ -42,7 +42,7 @@ DIFFICULTIES = {
     "few": "few rows",
 }
 _TASKS = (Task.REGRESSION, Task.BINARY, Task.MULTICLASS)
-_REVISIONS = {"problem": "1", "shipped": "1", "downloaded": "1", "generated": "2"}  # of what makes the tables
+_REVISIONS = {"shipped": "1", "downloaded": "1"}  # of what makes the tables
 _SIZES = {"small": (1_000, 10), "medium": (10_000, 20), "large": (100_000, 20)}
 _KINDS = {
     "reg": (Task.REGRESSION, None, "smooth signal with interactions and a jump, noise of variance 1"),
@@ -67,17 +67,24 @@ BUNDLED = {
     "wine": "9495500eef44c9de9d982e5cd96ef7d8b219fb9f90a9b5c9e61888a9ee9c4587",
 }
 
-# The digest of the table that each becomes: whoever can write to a shared cache cannot put another in its place.
+# The digest of the table that each file and each download becomes: whoever can write to a shared cache cannot put
+# another in its place. What is generated needs none: no cache is believed in it.
 _TABLES = {
     "adult": "456a2c270e5ef715dbd30013d0ee42673b6d9f0de90c077bd94c33dac2dcaffc",
     "breast_cancer": "155a8e454fe825bae463c651fb545a383553f3892b214b79adfc7e3e3cd510f5",
     "california": "5d8ce53b811485c0a52ebaa5907b1ac6a292e14e52849cc883cbaf724e5b1605",
+    "casp": "04517b6de2fb5307965fbf58cdc28ea82e752504ace83afbc578e45f4b1de6eb",
+    "covertype": "fa51c81b8f9f7baba03ed097ba2d37d31fb2af5ec3291c7ece36eb72cb2a8eb9",
     "covertype_50k": "46875fca0a162dea413da8d5f86bfe8beaf4c18da3c56c961451046dc20b11a1",
+    "credit_default": "d5e3b4db790877e44583bf24a82e88bc241318e5980ff5db7cf6e2e39b827e0d",
     "diabetes": "d883023719dbf0cf98e032c5bd0af8283d10b26fa770b5ff5d78a9c55c0a3e6b",
     "diamonds": "4c6f005a174e9f1a153de7cb229a50dca877c694536280c35416c633776d8f75",
     "digits": "525884a64792b67f96d2d0772d1d94118e93cac5c148d7df05c2023676583a14",
     "iris": "882d295a4c1e9e10b3f80ce252dc860b44f40b58e06788f670507b2c887894cc",
+    "mslr_sample": "73f1b21aecc87910cc7ae40530cd9532c68b9aba3541e473325b297924da8272",
     "wine": "f123f3532f67ee3a43df6fba36106efb3df4caf75f3d7f3dd44a4c04c9ef979e",
+    "wine_quality": "abfee7c302e7bd67b6ea6364d058540185ea4d85909eeaa524f847ab538bd0ed",
+    "yacht": "11cc9ebf5c4330213d8e829e6ed135033f6c670072acfb78419a406b0739afe4",
 }
 
 
@@ -154,11 +161,11 @@ def fetch_dataset(config: DatasetConfig) -> Path | None:
     return None if download is None else fetch.fetch(download.archive)
 
 
-def _declare(name: str, task: Task, shape: tuple[int, int], about: str, recipe: str, **facts: Any) -> DatasetConfig:
-    usual = {"has_missing": False, "n_classes": 2 if task is Task.BINARY else None}
+def _declare(name: str, task: Task, shape: tuple[int, int], about: str, **facts: Any) -> DatasetConfig:
+    usual = {"has_missing": False, "n_classes": 2 if task is Task.BINARY else None, "table_digest": _TABLES.get(name)}
     rows, columns = shape
     return DatasetConfig(
-        name=name, task=task, n_samples=rows, n_features=columns, description=about, recipe=recipe, **{**usual, **facts}
+        name=name, task=task, n_samples=rows, n_features=columns, description=about, **{**usual, **facts}
     )
 
 
@@ -167,9 +174,9 @@ def _shipped(name: str, task: Task, shape: tuple[int, int], about: str, **facts:
         "source": "UCI, through scikit-learn",
         "license": _UCI,
         "loader": partial(_load, "real", "load_shipped", name),
-        "table_digest": _TABLES[name],
+        "recipe": f"{BUNDLED[name][:16]}-{_REVISIONS['shipped']}",
     }
-    return _declare(name, task, shape, about, f"{BUNDLED[name][:16]}-{_REVISIONS['shipped']}", **{**usual, **facts})
+    return _declare(name, task, shape, about, **{**usual, **facts})
 
 
 def _downloaded(
@@ -181,19 +188,20 @@ def _downloaded(
         "license": _UCI,
         "loader": partial(_load_downloaded, name),
         "available": partial(_not_downloaded, name),
+        "recipe": f"{archive.sha256[:16]}-{_REVISIONS['downloaded']}",
     }
-    return _declare(name, task, shape, about, f"{archive.sha256[:16]}-{_REVISIONS['downloaded']}", **{**usual, **facts})
+    return _declare(name, task, shape, about, **{**usual, **facts})
 
 
-def _generated(name: str, task: Task, shape: tuple[int, int], about: str, kind: str, **facts: Any) -> DatasetConfig:
+def _generated(name: str, task: Task, shape: tuple[int, int], about: str, **facts: Any) -> DatasetConfig:
     usual = {"source": "generated", "license": "none needed"}
-    return _declare(name, task, shape, f"generated: {about}", f"{kind}-{_REVISIONS[kind]}", **usual, **facts)
+    return _declare(name, task, shape, f"generated: {about}", **usual, **facts)
 
 
 def _synthetic(kind: str, size: str) -> DatasetConfig:
     task, classes, about = _KINDS[kind]
     return _generated(
-        *(f"synthetic_{kind}_{size}", task, _SIZES[size], about, "generated"),
+        *(f"synthetic_{kind}_{size}", task, _SIZES[size], about),
         loader=partial(_load, "generated", "generate_task", task, *_SIZES[size], classes or 0),
         n_classes=classes,
         quantiles=DEFAULT_QUANTILES if task is Task.QUANTILE else (),
@@ -203,7 +211,7 @@ def _synthetic(kind: str, size: str) -> DatasetConfig:
 def _problem(problem: Problem) -> DatasetConfig:
     about = f"{SIGNALS[problem.signal]}; {DIFFICULTIES[problem.difficulty]}"
     return _generated(
-        *(problem.name, problem.task, problem.shape, about, "problem"),
+        *(problem.name, problem.task, problem.shape, about),
         loader=partial(_load, "generated", "generate_problem", problem),
         n_classes={Task.BINARY: 2, Task.MULTICLASS: 3}.get(problem.task),
         categorical=problem.categorical,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
@@ -32,7 +34,8 @@ def is_frame(value: Any) -> bool:
 
 def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
     """Features as float32; categorical columns as codes in the order of their names, NaN where missing."""
-    columns, categories = [], {}
+    columns: list[NDArray[Any]] = []
+    categories: dict[str, list[str]] = {}
     if not frame.columns.is_unique:
         raise DatasetError("Column names must be unique.")
     for label in frame.columns:
@@ -43,10 +46,11 @@ def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
             categories[name] = names
             columns.append(codes)
         else:
-            columns.append(to_float32(name, column))
+            check_number(name, column)
+            columns.append(column.to_numpy() if isinstance(column.dtype, np.dtype) else to_float64(column))
     names_of_all = tuple(str(label) for label in frame.columns)
     return Table(
-        np.stack(columns, axis=1) if columns else np.empty((len(frame), 0), dtype=np.float32),
+        _stack(columns, len(frame)),
         y,
         groups=groups,
         categorical=tuple(names_of_all.index(name) for name in categories),
@@ -82,11 +86,33 @@ def unwrap_objects(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
     raise DatasetError(f"Column '{name}' holds values of type {found}: convert them to numbers or texts first.")
 
 
-def to_float32(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
+def to_float64(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """The numbers of a column; a missing one is NaN. What is float64 already is not copied."""
+    plain = isinstance(column.dtype, np.dtype)  # others of pandas have a missing value of their own
+    return column.to_numpy(dtype=np.float64) if plain else column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def check_number(name: str, column: pd.Series[Any]) -> None:
     if not is_number(column):
         raise DatasetError(f"Column '{name}' is of type {column.dtype}: convert it to numbers first.")
-    with np.errstate(over="ignore"):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)
+
+
+_AT_ONCE = 2**18  # numbers that stay in the processor's cache while they are put into rows
+
+
+def _stack(columns: list[NDArray[Any]], rows: int) -> NDArray[np.float32]:
+    """The columns side by side in float32, to which all come from float64, some rows at a time."""
+    table = np.empty((rows, len(columns)), dtype=np.float32)
+    step = max(1, _AT_ONCE // max(1, len(columns)))
+
+    def fill(start: int) -> None:
+        with np.errstate(over="ignore"):
+            for position, column in enumerate(columns):
+                table[start : start + step, position] = column[start : start + step].astype(np.float64, copy=False)
+
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as threads:
+        list(threads.map(fill, range(0, rows, step)))
+    return table
 
 
 def encode_texts(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list[str]]:
@@ -128,9 +154,12 @@ COARSE = 1e-4  # the step of float32 at the largest target, in standard deviatio
 
 
 def find_coarse_step(y: NDArray[np.float64]) -> float | None:
-    """How far apart neighboring numbers of float32 are at the largest target, if that blurs the target; else None."""
-    step = float(np.spacing(np.float32(np.abs(y).max())))
-    return step if step > COARSE * float(y.std()) else None
+    """How far apart neighboring numbers of float32 are at the largest target, if that blurs a target; else None."""
+    for column in np.atleast_2d(np.asarray(y).T):
+        step = float(np.spacing(np.float32(np.abs(column).max())))
+        if step > COARSE * float(column.std()):
+            return step
+    return None
 
 
 def as_table(config: DatasetConfig, raw: Any) -> Table:
@@ -142,12 +171,12 @@ def as_table(config: DatasetConfig, raw: Any) -> Table:
             raise DatasetError(f"{what} Got {type(raw).__name__} instead.")
         raw = _from_frame(config, raw[0], raw[1]) if is_frame(raw[0]) else Table(raw[0], raw[1])
     x = _array(name, "x", raw.x, 2)
-    y = _array(name, "y", raw.y, 1)
+    y = _target_array(config, raw.y)
     if x.size > MAX_CELLS:
         raise DatasetError(f"Data set '{name}' has {x.shape[0]} x {x.shape[1]} cells: more than 2**31.")
     given = {part: getattr(raw, part) for part in _KINDS if getattr(raw, part) is not None}
     with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused below with a sentence
-        narrow = np.ascontiguousarray(x.astype(np.float32))
+        narrow = np.ascontiguousarray(x.astype(np.float32, copy=False))
     table = replace(
         raw,
         x=narrow,
@@ -187,6 +216,16 @@ def _array(name: str, part: str, value: Any, dimensions: int) -> NDArray[Any]:
     return array
 
 
+def _target_array(config: DatasetConfig, value: Any) -> NDArray[Any]:
+    """One target as a line; several, which are numbers and have names, as columns."""
+    count = len(config.targets)
+    y = _array(config.name, "y", value, 2 if count > 1 else 1)
+    what = f"The y of data set '{config.name}'"
+    _require(count < 2 or config.task is Task.REGRESSION, f"{what} can have several targets for regression only.")
+    _require(y.ndim == 1 or y.shape[1] == count, f"{what} must have {count} columns. Got {y.shape[-1]} instead.")
+    return y
+
+
 def _positions(config: DatasetConfig, raw: Table) -> tuple[int, ...]:
     names = config.feature_names or raw.feature_names
     out = []
@@ -221,8 +260,9 @@ def _check_shapes(config: DatasetConfig, table: Table) -> None:
 
 
 def _check_values(name: str, table: Table) -> None:
-    infinite = np.flatnonzero(np.isinf(table.x).any(axis=0))
-    if len(infinite):
+    infinite = np.isinf(table.x)
+    if infinite.any():
+        infinite = np.flatnonzero(infinite.any(axis=0))
         column = f"'{table.feature_names[infinite[0]]}'" if table.feature_names else infinite[0]
         what = f"Column {column} of data set '{name}'"
         raise DatasetError(f"{what} must be finite in float32, or NaN where it is missing.")
@@ -241,7 +281,9 @@ def _check_target(config: DatasetConfig, table: Table) -> None:
     name, y, task = config.name, table.y, config.task
     missing = config.has_missing is False and bool(np.isnan(table.x).any())
     _require(not missing, f"Data set '{name}' is declared to have no missing values, but has some.")
-    _require(y.min() < y.max(), f"The target of data set '{name}' is constant ({y[0]:g}): there is nothing to learn.")
+    for column in np.atleast_2d(y.T):
+        constant = f"The target of data set '{name}' is constant ({column[0]:g}): there is nothing to learn."
+        _require(column.min() < column.max(), constant)
     if task.is_classification:
         _check_classes(config, y)
     quantiles = task is not Task.QUANTILE or bool(config.quantiles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pandas as pd
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.core.terms import given, is_typed, named
 from boosters_eval.core.text import count_of, join_words
-from boosters_eval.datasets.checks import MANY_TEXTS, is_number, is_text, to_float32, unwrap_objects
+from boosters_eval.datasets.checks import MANY_TEXTS, check_number, is_number, is_text, to_float64, unwrap_objects
 from boosters_eval.datasets.config import COLUMN_SETTINGS
 from boosters_eval.datasets.texts import (
     is_date,
@@ -25,6 +26,8 @@ from boosters_eval.datasets.texts import (
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.config import ColumnRole, DataSettings
@@ -53,10 +56,22 @@ def join_first(names: list[str]) -> str:
     return shown + (", ..." if len(names) > 8 else "")
 
 
-def find_name_problems(source: str, names: list[str], target: str, settings: DataSettings) -> list[str]:
+def split_targets(text: str, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """The columns that a target names: one that is called so, else several by commas, quoted where a name has some."""
+    if text in names or "," not in text:
+        return (text,)
+    try:
+        (parts,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        return (text,)
+    return tuple(part if part in names else part.strip() for part in parts)
+
+
+def find_name_problems(source: str, names: list[str], targets: Sequence[str], settings: DataSettings) -> list[str]:
     """What is wrong with the names of the columns, before any column is looked at."""
     out = []
-    if target not in names:
+    out += [f"The target '{each}' is named twice." for each in dict.fromkeys(targets) if targets.count(each) > 1]
+    for target in dict.fromkeys(each for each in targets if each not in names):
         single = " Its only column is" if len(names) == 1 else " Its columns:"
         check = f": check the separator ({named('sep')})" if len(names) == 1 else ""
         out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {join_first(names)}{check}.")
@@ -68,12 +83,12 @@ def find_name_problems(source: str, names: list[str], target: str, settings: Dat
         clash = [setting for setting in asked if setting != "keep"] if "drop" not in asked else asked
         if len(clash) > 1:
             out.append(f"Column '{name}' cannot be given to {named(clash[0])} and to {named(clash[1])}.")
-        if name == target and "drop" in asked:
+        if name in targets and "drop" in asked:
             out.append(f"Column '{name}' is the target, so {named('drop')} cannot leave it out.")
         count = names.count(name)
         if count > 1 and "drop" not in asked:
             times = "twice" if count == 2 else f"{count} times"
-            act = "rename one" if name == target else f"rename one, or leave out all with {offer(name, 'drop')}"
+            act = "rename one" if name in targets else f"rename one, or leave out all with {offer(name, 'drop')}"
             out.append(f"Column names must be unique. {source} has '{name}' {times}: {act}.")
     return out
 
@@ -220,7 +235,7 @@ def explain_number_like(
 
 
 def _use_number(name: str, column: pd.Series[Any]) -> Use:
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = to_float64(column)
     with np.errstate(over="ignore"):
         beyond = np.isinf(values.astype(np.float32))
     if beyond.any():
@@ -293,7 +308,7 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
         return Task.BINARY, said
     if is_text(column):
         return Task.MULTICLASS, f"{said}, which are text"
-    to_float32(target, column)
+    check_number(target, column)
     values = column.to_numpy(dtype=np.float64)
     whole = bool((values == np.floor(values)).all())
     if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_PER_CLASS * distinct:

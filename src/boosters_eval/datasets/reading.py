@@ -10,7 +10,6 @@ import re
 import warnings
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
@@ -19,6 +18,8 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError, DataFileEr
 from boosters_eval.core.files import MAX_TEXT
 from boosters_eval.core.terms import named, the
 from boosters_eval.datasets import checks
+from boosters_eval.datasets.blocks import read_blocks
+from boosters_eval.datasets.config import FileReading
 from boosters_eval.datasets.texts import parse_dates
 
 if TYPE_CHECKING:
@@ -36,18 +37,6 @@ _DECIMAL_COMMA = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d+\.\d+")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _EITHER = re.compile(r"[-+]?\d{1,3},\d{3}")  # a thousand and some, or a little more than one
-
-
-@dataclass(frozen=True)
-class FileReading:
-    """How a file was read; what is None does not matter for this kind of file, or is as usual."""
-
-    text: str = ""  # in a few words; empty if there is nothing to be said
-    notes: tuple[str, ...] = ()
-    sep: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    encoding: str | None = None
 
 
 class _Dialect(NamedTuple):
@@ -311,6 +300,8 @@ def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileRea
         why = f"it is not encoded in {error.encoding} ({named('encoding')})"
         raise DataFileError(f"{file.name} cannot be read: {why}.") from None
     except (OSError, EOFError, ValueError, zlib.error, pd.errors.ParserWarning) as error:
+        if "out of memory" in str(error):  # as pandas has it
+            raise MemoryError from None
         raise DataFileError(f"{file.name} cannot be read: {_what(error)}.") from None
 
 
@@ -353,9 +344,11 @@ def _csv(file: Path, encoding: str, dialect: _Dialect, settings: DataSettings) -
     texts = dict.fromkeys((*settings.categorical, *settings.date), str)  # 007 stays 007, and 20200131 a date
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a loss of data
-        frame = pd.read_csv(
-            file, decimal=dialect.decimal or ".", dtype=texts, index_col=dialect.index_col, low_memory=False, **common
-        )
+        options = {"decimal": dialect.decimal or ".", "dtype": texts, "index_col": dialect.index_col, **common}
+        with _opened(file) as stream:
+            frame = read_blocks(stream, options)
+        if frame is None:
+            frame = pd.read_csv(file, low_memory=False, **options)
     if frame.index.nlevels > 1:
         raise ValueError("the rows have more fields than the header")
     if not header.dropna().is_unique and len(header) == len(frame.columns):  # pandas renamed the second one
@@ -368,7 +361,7 @@ def _columnar(file: Path) -> tuple[pd.DataFrame, FileReading]:
         return (
             (_parquet(file), FileReading()) if file.suffix == ".parquet" else (_feather(file), FileReading("Feather"))
         )
-    except (DatasetError, ImportError):
+    except (DatasetError, ImportError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 (altered files fail in pyarrow and pandas in any way)
         raise ValueError(describe_error(error)) from None

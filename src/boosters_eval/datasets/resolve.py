@@ -54,6 +54,18 @@ def split_item(item: str) -> tuple[str, str | None]:
     return (item, None) if found is None else (item[:found], item[found + 1 :])
 
 
+def split_items(text: str) -> list[str]:
+    """Data sets by commas. After a file's target further targets may follow, which are no names of data sets."""
+    out: list[str] = []
+    for part in filter(None, text.split(",")) if split_item(text)[1] is None else text.split(","):
+        follows = bool(out) and split_item(out[-1])[1] is not None
+        if follows and part not in DATASETS and not split_item(part)[0].endswith(SUFFIXES):
+            out[-1] += f",{part}"
+        else:
+            out.append(part)
+    return out or [text]
+
+
 def is_file(item: object) -> bool:
     """Whether a file is meant, to which the settings of data apply."""
     return isinstance(item, str) and item not in DATASETS and split_item(item)[0].endswith(SUFFIXES)
@@ -96,13 +108,25 @@ class GivenFrame:
         return config_from_frame(self.frame, self.target, name=self.name, task=task, settings=settings, split=split)
 
 
-def collect_datasets(value: Any, target: str | None = None) -> list[Any]:
+def join_targets(target: str | Sequence[str]) -> str:
+    """Columns as a file's address names them: by commas, in quotes where a name has commas itself."""
+    if isinstance(target, str):
+        return target
+    names = list(target)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ConfigError(f"{the('target')} must be the name of a column, or of several. Got {names!r} instead.")
+    odd = [len(names) > 1 and (name != name.strip() or bool({",", '"'} & set(name))) for name in names]
+    return ",".join('"' + name.replace('"', '""') + '"' if it else name for name, it in zip(names, odd, strict=True))
+
+
+def collect_datasets(value: Any, target: str | Sequence[str] | None = None) -> list[Any]:
     """Names, DatasetConfigs and GivenFrames, each name once, in the order of `value`.
 
     `target` is the column to predict in each data frame, and in each file that names none. A dict names the data
     frames and arrays in it; others are called "data", "data2" and so on.
     """
-    require("target", target, (str, type(None)), "the name of a column")
+    require("target", target, (str, list, tuple, type(None)), "the name of a column, or of several")
+    target = target if target is None else join_targets(target)
     out: list[Any] = []
     frames = 0
     for name, item in _items(value):
@@ -127,7 +151,8 @@ def _items(value: Any) -> Iterator[tuple[str | None, Any]]:
     if isinstance(value, Mapping):
         pairs = [*value.items()]
     else:
-        pairs = [(None, item) for item in (value if isinstance(value, Iterable) and not single else [value])]
+        items = list(value) if isinstance(value, Iterable) and not single else [value]
+        pairs = [(None, one) for it in items for one in (split_items(it) if isinstance(it, str) else [it])]
     for name, item in pairs or [(None, value)]:
         known = isinstance(item, (str, DatasetConfig)) and name is None
         if not (known or _is_frame(item) or _is_pair(item)) or not isinstance(name, (str, type(None))):
@@ -177,10 +202,23 @@ def _from_arrays(pair: tuple[Any, Any], target: str | None, name: str) -> GivenF
         frame = pd.DataFrame(array, columns=[f"x{position}" for position in range(array.shape[1])]).infer_objects()
     labels = np.asarray(y)
     labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if labels.ndim != 1 or len(labels) != len(frame):
+    if labels.ndim not in (1, 2) or len(labels) != len(frame):
         raise ConfigError(f"The target y must be one value per row of X, {len(frame)}. Got {labels.shape} instead.")
-    column = target or "target"
-    if column in frame.columns:
-        raise ConfigError(f"The target y cannot be called '{column}', as a column of X is: set 'target'.")
-    frame[column] = labels
-    return GivenFrame(frame, column, name)
+    columns = _name_targets(target, 1 if labels.ndim == 1 else labels.shape[1])
+    for column, values in zip(columns, np.atleast_2d(labels.T), strict=True):
+        if column in frame.columns:
+            raise ConfigError(f"The target y cannot be called '{column}', as a column of X is: set 'target'.")
+        frame[column] = values
+    return GivenFrame(frame, join_targets(columns), name)
+
+
+def _name_targets(target: str | None, count: int) -> list[str]:
+    """The names of the columns of y; of one, its name may have commas."""
+    if count == 1:
+        return [target or "target"]
+    from boosters_eval.datasets.columns import split_targets  # noqa: PLC0415 (loads pandas)
+
+    names = [f"target{place + 1}" for place in range(count)] if target is None else list(split_targets(target))
+    if len(names) != count:
+        raise ConfigError(f"{the('target')} must name the {count} columns of y. Got {target!r} instead.")
+    return names

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
 import warnings
 import weakref
 from dataclasses import replace
@@ -20,9 +20,12 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError, describe_error
 from boosters_eval.core.files import compute_digest, read_text, refuse_wide, write_atomically
 from boosters_eval.core.model import Model
+from boosters_eval.core.temporary import own_folder
+from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.checks import as_table
 from boosters_eval.datasets.config import DataAudit, Table
 from boosters_eval.datasets.fetch import VARIABLE, cache_root
+from boosters_eval.datasets.resolve import resolve_dataset
 from boosters_eval.datasets.splits import subsample_rows
 from boosters_eval.metrics.task import Task
 
@@ -109,6 +112,21 @@ def open_stored(path: Path) -> Table:
         feature_names=meta.feature_names,
         category_names=meta.category_names,
     )
+
+
+def open_recorded(digest: str, name: str, task: Task) -> Table:
+    """The very table that a run was made with: from the cache, or loaded again if the data set is still the same."""
+    path = cache_root() / _TABLES / digest[:32]
+    if _intact(path) is None:
+        if name not in DATASETS:
+            raise DatasetError(
+                f"The rows of data set '{name}' are no longer in {cache_root()}: run it again to look at them."
+            )
+        now = materialize(resolve_dataset(name, task))
+        if now.digest != digest:
+            raise DatasetError(f"The data set '{name}' has changed since the run: run it again to look at its rows.")
+        path = now.path
+    return open_stored(path)
 
 
 def _declared(config: DatasetConfig) -> str:
@@ -257,21 +275,22 @@ def _write(path: Path, table: Table, meta: _Meta) -> _Meta:
     if there is not None:
         return there
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=".new-"))
-    try:
+    with own_folder(path.parent) as place:
+        (temporary := place / "table").mkdir()
         sizes = {part: _save(temporary / f"{part}.npy", array) for part, array in _arrays(table).items()}
         meta = meta.replace(sizes=sizes)
         write_atomically(temporary / _META, meta.model_dump_json(indent=1))
         temporary.chmod(0o755)
         _take_name(temporary, path)
         return meta
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _save(path: Path, array: Any) -> int:
     with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+        try:
+            np.save(file, array, allow_pickle=False)
+        except OSError as error:  # numpy counts the bytes that were written, and loses the reason
+            raise OSError(error.errno or errno.ENOSPC, os.strerror(error.errno or errno.ENOSPC)) from None
         file.flush()
         os.fsync(file.fileno())
         return file.tell()
@@ -279,25 +298,20 @@ def _save(path: Path, array: Any) -> int:
 
 def _take_name(temporary: Path, path: Path) -> None:
     """Rename into place; where another process was first and its table is whole, that one stays."""
-    for _ in range(3):
+    for number in range(3):
         try:
             temporary.rename(path)
         except OSError:
             if _intact(path) is not None:
                 return
-            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=".old-"))
-            try:
-                path.rename(aside / "table")
-            except OSError:
-                continue
-            finally:
-                shutil.rmtree(aside, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                path.rename(temporary.with_name(f"aside-{number}"))
         else:
             return
     temporary.rename(path)
 
 
-REVISION = 4  # changes whenever the same table would be audited otherwise
+REVISION = 5  # changes whenever the same table would be audited otherwise
 _FILE = "audit.json"
 
 

@@ -19,12 +19,12 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from boosters_eval.core.commands import die_with_parent
 from boosters_eval.engine import lane
 from boosters_eval.engine.limits import pin_to
 from boosters_eval.engine.processes import (
     ADOPTION,
     adopt_orphans,
-    die_with_parent,
     has_loaded,
     kill_orphans,
     make_command,
@@ -36,7 +36,7 @@ from boosters_eval.engine.processes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LOOK = 0.5  # seconds between looks, while it imports, at whether the program lives
+_IMPORTING = 0.5  # seconds between looks, while it imports, at whether the program lives
 _GRACE = 1.0  # seconds that lanes get to exit on their own
 _LOOK = 0.05  # seconds between looks for what a killed lane left behind
 
@@ -144,7 +144,7 @@ class _Ancestor:
 
         before = signal.signal(signal.SIGALRM, look)
         signal.siginterrupt(signal.SIGALRM, False)  # no call of a library may fail of it
-        signal.setitimer(signal.ITIMER_REAL, _LOOK, _LOOK)
+        signal.setitimer(signal.ITIMER_REAL, _IMPORTING, _IMPORTING)
         try:
             yield
         finally:

@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
-from boosters_eval.core.files import scratch_folder
 from boosters_eval.core.machine import MachineInfo, count_cores, list_cpus
 from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.core.temporary import own_folder, temporary_folder
 from boosters_eval.engine.cell import Failure, Outcome
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import Run, RunFolder
@@ -175,7 +175,7 @@ def execute(
         todo = choose_cells(plan, outcomes, mode, given)
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
-        with scratch_folder() as scratch:
+        with own_folder(temporary_folder()) as scratch:
             kept = folder.predictions if predictions else None
             works = [Work(cell, {**locate(cell, scratch), **_name_store(cell, kept)}, limits) for cell in todo]
             with contextlib.closing(_outcomes(executor, works, observer)) as arriving:

@@ -34,6 +34,7 @@ class RunFacts(FileModel):
     schema_version: Format = FORMAT
     started_at: str = ""
     boosters_eval: str = ""
+    program: str = ""  # a digest of the code that computes outcomes, where finished cells may be taken over
     python: str = ""
     git_sha: str | None = None  # None: not in a repository
     git_branch: str | None = None

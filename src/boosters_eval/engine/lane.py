@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from boosters_eval.core.commands import die_with_parent
 from boosters_eval.core.errors import get_reason
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Part, Repeat
@@ -29,7 +30,6 @@ from boosters_eval.engine.processes import (
     Lines,
     adopt_orphans,
     check_folders,
-    die_with_parent,
     kill_group,
     kill_orphans,
     make_command,

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from boosters_eval.core.machine import list_cpus
 from boosters_eval.core.modules import address_of
+from boosters_eval.core.temporary import temporary_environment
 from boosters_eval.engine.cell import Build  # noqa: TC001 (read when nodes of a cluster are told of lanes)
 from boosters_eval.engine.lane import read_tail, stamp_file
 from boosters_eval.engine.limits import make_environment
@@ -74,7 +75,7 @@ class AncestorProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
-                env={**inherited, **make_environment(n_threads), IN_WORKER: mark},
+                env={**inherited, **make_environment(n_threads), **temporary_environment(), IN_WORKER: mark},
                 pass_fds=[theirs.fileno(), file.fileno()],
                 start_new_session=True,  # Ctrl-C reaches only the program, which stops them
             )

@@ -58,6 +58,7 @@ class Plan(Model):
     refs: tuple[CellRef, ...]
     builds: dict[str, dict[str, Build]]  # by workload, then by target
     excluded: tuple[Exclusion, ...] = ()
+    policy: dict[str, Any] | None = None  # what is decided by, where that was stated before anything ran
 
     @model_validator(mode="after")
     def _refs_have_specs(self) -> Self:
@@ -73,6 +74,7 @@ class Plan(Model):
         refs: Iterable[CellRef],
         excluded: Iterable[Exclusion] = (),
         targets: Iterable[Target] = (),
+        policy: dict[str, Any] | None = None,
     ) -> Self:
         """A plan with these targets; one that only its name is known of is what is installed."""
         specs, refs = tuple(specs), tuple(refs)
@@ -83,7 +85,7 @@ class Plan(Model):
         for workload, target in sorted({(specs[ref.spec].workload, ref.target) for ref in refs}):
             found = given[target] if target in given else WORKLOADS[workload].target(target)
             builds.setdefault(workload, {})[target] = found.build
-        plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
+        plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded), policy=policy)
         doubled = next((key for key, count in Counter(plan.keys).items() if count > 1), None)
         if doubled is not None:
             raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
@@ -122,6 +124,7 @@ class Plan(Model):
                 workload: {target: build.model_dump() for target, build in targets.items()}
                 for workload, targets in self.builds.items()
             },
+            **({} if self.policy is None else {"policy": self.policy}),
         }
         return compute_digest(dump_canonical(content), 16)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # comparison on import would start it again in a worker.
 IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 # How a worker process starts: with the program's own copy of this package, wherever that lies, and the path given.
@@ -93,14 +92,6 @@ def kill_marked(mark: str) -> None:
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 os.kill(int(entry.name), signal.SIGKILL)
-
-
-def die_with_parent(parent: int) -> None:
-    """On Linux, let the kernel kill this process when its parent exits; exit now if the parent already has."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(0)
 
 
 def wake_on_exit() -> int:

@@ -159,7 +159,7 @@ def test_the_command_writes_every_format_and_its_run_is_reported_again(home, tmp
     document = json.loads(capsys.readouterr().out)
     assert document["kind"] == "boosters-eval importances"
     assert document["findings"][0]["libraries"] == ["xgboost", "lightgbm"]
-    assert document["headline"][0].startswith("Do they agree for the same reasons?")
+    assert document["answer"][0].startswith("Do they agree for the same reasons?")
     run = document["run_id"]
     assert program(["report", "--run", run, "-o", str(tmp_path / "out")]) == 0
     written = {path.suffix: path for path in (tmp_path / "out").iterdir()}

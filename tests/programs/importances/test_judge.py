@@ -199,7 +199,7 @@ def test_why_no_two_libraries_can_be_compared_is_said_as_it_is(cells):
 
 def test_where_no_importance_was_measured_the_answer_has_the_reason(cells):
     document = cells.run(cells.cell("alpha", kinds={"gain": MeasuredKind(reason="it keeps none")}, raw=None)).to_model()
-    assert document.headline[0] == (
+    assert document.answer[0] == (
         "Do they agree for the same reasons? No answer: no importance was measured. alpha has no gain"
         " importance: it keeps none."
     )
@@ -208,9 +208,9 @@ def test_where_no_importance_was_measured_the_answer_has_the_reason(cells):
 def test_what_was_not_checked_is_not_said_to_hold(cells):
     none = {"gain": MeasuredKind(reason="it keeps none")}
     bare = {"kinds": none, "raw": None, "probe": None, "interactions": None}
-    assert cells.run(cells.cell("alpha", **bare)).to_model().tables[0].answer == "Nothing could be checked."
+    assert cells.run(cells.cell("alpha", **bare)).to_model().tables[0].answer == ("Nothing could be checked.",)
     both = cells.run(cells.cell("alpha", **bare), cells.cell("beta")).to_model()
-    assert both.tables[0].answer == "beta: no check fails."
+    assert both.tables[0].answer == ("beta: no check fails.",)
 
 
 def test_a_model_that_uses_nothing_has_no_agreement(tmp_path):
@@ -452,7 +452,7 @@ def test_kinds_that_are_not_offered_and_samples_are_told(cells):
     document = run.to_model()
     (told,) = [table for table in document.tables if "alpha has no gain importance: it keeps none." in table.notes]
     assert told.keys["kind"] == "gain"
-    assert "boosters: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
+    assert "boosters: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.answer
     assert found.notes[0] in document.notes
 
 
@@ -472,9 +472,9 @@ def test_without_attributions_nothing_is_said_of_them(tmp_path):
 
 def test_the_table_of_checks_names_those_that_it_speaks_of(cells):
     failed = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("toy/gbdt", "gamma")]).to_model()
-    assert failed.tables[0].answer == "alpha, beta: no check fails."
+    assert failed.tables[0].answer == ("alpha, beta: no check fails.",)
     broken = cells.run(cells.cell("alpha"), cells.cell("beta", off=7.0)).to_model()
-    assert broken.tables[0].answer == "beta: what fails a check is not used for agreement."
+    assert broken.tables[0].answer == ("beta: what fails a check is not used for agreement.",)
 
 
 def test_a_kind_that_no_library_offers_has_its_reasons_in_the_notes(cells):

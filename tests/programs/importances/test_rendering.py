@@ -145,7 +145,7 @@ def test_a_run_without_results_is_an_empty_report(tmp_path):
 def test_a_report_in_which_every_cell_failed_has_the_reasons(tmp_path):
     failed = [error("toy/gbdt", "alpha", seed, error_message="no memory\nleft") for seed in (1, 2)]
     document = build_document(Cells(tmp_path).run(errors=failed), now=RECORDED_AT)
-    assert document.headline == (
+    assert document.answer == (
         "Do they agree for the same reasons? No answer: no cell finished.",
         "alpha: 2 of 2 cells failed (WorkerDied: no memory).",
     )
@@ -158,7 +158,7 @@ def test_a_report_in_which_every_cell_failed_has_the_reasons(tmp_path):
 def test_failures_of_a_benchmark_without_results_are_told_beside_the_others(tmp_path):
     cells = Cells(tmp_path)
     document = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("other/gbdt", "alpha")]).to_model()
-    assert document.headline[0].startswith("toy/gbdt: Do they agree")
-    assert "other/gbdt: alpha: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
+    assert document.answer[0].startswith("toy/gbdt: Do they agree")
+    assert "other/gbdt: alpha: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.answer
     (section,) = [one for one in document.document().sections if one.anchor == "errors"]
     assert section.blocks[0].rows[0][0] == "other/gbdt"

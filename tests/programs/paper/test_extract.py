@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval import extract_paper
+from boosters_eval.core import reader
 from boosters_eval.core.errors import ConfigError, FileFormatError, MissingLibraryError
+from boosters_eval.programs.paper import documents
 from boosters_eval.programs.paper.extract import (
     BenchmarkEntry,
     BenchmarkTable,
@@ -21,6 +25,8 @@ from boosters_eval.programs.paper.extract import (
 from boosters_eval.programs.paper.request import ExtractPaperRequest
 from boosters_eval.programs.paper.specification import read_specification
 from printed_tables import WRITERS
+
+pytestmark = pytest.mark.usefixtures("forked_reader")
 
 CONVERTED = r"""
 # Revisiting models
@@ -557,3 +563,17 @@ def test_what_was_extracted_is_a_document_too(tmp_path):
     assert "## Not read\n" in found.to_markdown()
     assert "columns: " in found.to_html()
     assert ExtractedPaper.model_validate_json(found.to_json()) == found.paper
+
+
+@pytest.mark.parametrize(
+    ("ending", "function"), [("html", "read_html"), ("md", "read_markdown"), ("tex", "read_latex")]
+)
+def test_document_that_crashes_its_library_is_one_sentence(tmp_path, monkeypatch, ending, function):
+    monkeypatch.setattr(reader, "_can_fork", lambda: True)
+    monkeypatch.setattr(documents, function, lambda *_: os.kill(os.getpid(), signal.SIGSEGV))
+    path = tmp_path / f"p.{ending}"
+    path.write_text("a paragraph")
+    with pytest.raises(FileFormatError) as caught:
+        documents.read_document(path)
+    what = "the library that reads it crashed (SIGSEGV), so it is damaged."
+    assert str(caught.value) == f"{path} cannot be read: {what}"

@@ -80,7 +80,7 @@ class ImportancesDocument(ReportDocument):
         nothing = (Paragraph("No cell finished."),)
         return Document(
             self.title,
-            self.headline,
+            self.answer,
             self.lead,
             self.facts,
             sections=(
@@ -123,7 +123,7 @@ def build_document(
     return ImportancesDocument(
         title=f"{f'{measured[:10]}: ' if measured else ''}Importances",
         lead=", ".join(f"{name} {version}" for name, version in versions.items()),
-        headline=tuple(_write_headline(findings, explanations)),
+        answer=tuple(_write_headline(findings, explanations)),
         facts=tuple(_list_facts(findings, explanations)),
         environment=environment.rows(versions, list_builds(results)),
         configuration=tuple(_describe(findings, explanations)),

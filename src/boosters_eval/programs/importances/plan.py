@@ -51,6 +51,12 @@ def prepare_importances(request: ImportancesRequest) -> PreparedRun:
     if prepared.growth is not None:
         raise ConfigError("The 'seeds' parameter of importances must be a count. Got 'auto' instead.")
     check_devices(prepared.plan)
+    for spec in fit_specs(prepared.plan).values():
+        if spec.targets:
+            several = f"Got {len(spec.targets)} in {spec.dataset}"
+            raise ConfigError(
+                f"importances explain models of one target. {several}: name one, such as {spec.targets[0]}."
+            )
     kinds, groups, found = choose_kinds(request.kinds), request.units, prepared.inputs
     specs = [
         ImportancesSpec(

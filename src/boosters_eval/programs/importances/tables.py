@@ -370,5 +370,11 @@ def _table(
     title = f"{findings.benchmark}: {name}"
     measured = tuple(Column(key, heading, None, kind="importance") for key, heading in columns.items())
     return ReportTable(
-        title, row_names, measured, tuple(rows), keys=keys, notes=(*notes, *explain_marks(findings)), answer=said
+        title,
+        row_names,
+        measured,
+        tuple(rows),
+        keys=keys,
+        notes=(*notes, *explain_marks(findings)),
+        answer=(said,) if said else (),
     )

@@ -152,7 +152,8 @@ def _plan_fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int |
     if run.profile == "defaults":
         left = dict.fromkeys(_list_left_to_library(runner, spec, run.parameters))
         spec = spec.replace(protocol=protocol.replace(native={**left, **native}))
-    reason = protocol.unsupported(data.task) or cannot_run(runner, spec.request(0))
+    several = "the data set has several targets" if len(config.targets) > 1 else None
+    reason = protocol.unsupported(data.task) or several or cannot_run(runner, spec.request(0))
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
     conditions = _describe_data(config.name, data, protocol)

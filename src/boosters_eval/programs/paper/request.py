@@ -18,6 +18,7 @@ from boosters_eval.core.request import (
     parameter,
     path,
     quiet_option,
+    read_limit_option,
     text,
 )
 from boosters_eval.engine.settings import RunSettings
@@ -97,6 +98,7 @@ class ExtractPaperRequest(Request):
     metric: str | None = parameter(None, kind=_NAME, help="The metric of tables that do not name theirs.")
     dataset: str | None = parameter(None, kind=_NAME, help="The data set of tables that do not name theirs.")
     model: str | None = parameter(None, kind=_NAME, help="The model of tables that do not name theirs.")
+    read_limit: int | None = read_limit_option()
 
 
 class _OurModel(Declared):
@@ -143,6 +145,7 @@ class ReproductionRequest(RunSettings, Keeping, _OurModel, Request):
         panel=RUN,
         help="Threads per cell; -1 for all cores. Default: the specification's, or 1.",
     )
+    read_limit: int | None = read_limit_option()
 
 
 class RunPaperRequest(ReproductionRequest):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
+from boosters_eval.core.files import compose_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ class PlacedList(list[Any]):
 def parse_yaml(text: str, source: str) -> PlacedDict:
     """The mapping that a YAML file holds. Tags, doubled keys and files of aliases that explode are refused."""
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = compose_yaml(text, source, values=MAX_NODES)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{source}, line {mark.line + 1}" if mark else source
@@ -121,7 +122,7 @@ def _line(node: yaml.Node) -> int:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text = str(node.value)
-    if node.style is not None:  # quoted, or a block
+    if node.style:  # quoted, or a block
         return text
     if text in _WORDS:
         return _WORDS[text]

@@ -164,10 +164,13 @@ def _classify_words(metric: str) -> MetricKind | None:
 
 
 def is_share(metric: str) -> bool:
-    """Whether the metric's values are at most 1 by definition, so that one beyond 1 can only be in percent."""
+    """Whether the metric's values are at most 1 by definition, so that one beyond 1 can only be in percent.
+
+    Brier's score reaches 2 over several classes, but only where a model is worse than knowing nothing.
+    """
     known = find_metric(metric)
     if known is not None:
-        return known.high == 1 and known.low is not None and known.low >= -1
+        return known.high in (1, 2) and known.low is not None and known.low >= -1
     return _classify_words(metric) == "accuracy"
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.commands import make_pip_command, run_command, without_current_folder
 from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError, ConfigError
-from boosters_eval.core.files import compute_digest
+from boosters_eval.core.files import check_regular, compute_digest
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.runners import RUNNERS, Runner
@@ -292,6 +292,7 @@ def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
         return BuildOrder(runner, "version", str(reference.version), text, wanted, isolated)
     if reference.is_wheel:
         try:
+            check_regular(path)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:

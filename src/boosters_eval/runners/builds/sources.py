@@ -19,6 +19,7 @@ from boosters_eval.core.commands import make_pip_command, run_command
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.files import find_home as home_of
+from boosters_eval.core.temporary import temporary_folder
 from boosters_eval.core.terms import tell, the
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 _SHORT = 10  # digits of a commit that are shown
 _LAST = 5  # lines of a build's output that are shown
-_CHECKOUT = "boosters-eval-commit-"  # how the folder of a checkout begins
-_HELD = "lock"  # in that folder, as long as it is in use
 WHEELS = "{wheels}"  # in a build command: the folder that the wheel belongs in
 # What tools leave beside source code. Only where git does not say what belongs to the source, or does not ignore it.
 _PRODUCTS = frozenset({"build", "dist", "target", "node_modules", "venv", "__pycache__"})
@@ -142,11 +141,9 @@ def list_wheels(home: Path | None = None) -> list[KeptWheel]:
 @contextmanager
 def _checkout(folder: Path, sha: str) -> Iterator[tuple[Path, Path]]:
     """The files of a commit in a worktree of its own, and a folder beside it; both go away afterwards."""
-    _remove_abandoned(folder)
-    with (
-        tempfile.TemporaryDirectory(prefix=_CHECKOUT, ignore_cleanup_errors=True) as name,
-        FileLock(Path(name) / _HELD),
-    ):
+    place = temporary_folder()  # with which those that killed programs had left are cleared
+    _succeeds(folder, "worktree", "prune")
+    with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as name:
         tree = Path(name) / "tree"
         _git(folder, "worktree", "add", "--detach", "--force", str(tree), sha)
         try:
@@ -157,16 +154,6 @@ def _checkout(folder: Path, sha: str) -> Iterator[tuple[Path, Path]]:
             # Twice forced: a worktree with submodules, or files that the build left, goes as well.
             _succeeds(folder, "worktree", "remove", "--force", "--force", str(tree))
             _succeeds(folder, "worktree", "prune")
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Remove the checkouts of this repository that a killed process has left; those in use are locked."""
-    for line in _git(folder, "worktree", "list", "--porcelain").splitlines():
-        where = Path(line.removeprefix("worktree ")).parent
-        if line.startswith("worktree ") and where.name.startswith(_CHECKOUT) and where.is_dir():
-            with suppress(Timeout, OSError), FileLock(where / _HELD, timeout=0):
-                shutil.rmtree(where, ignore_errors=True)
-    _succeeds(folder, "worktree", "prune")
 
 
 def _build(tree: Path, command: str | None, scratch: Path, sha: str) -> Path:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, describe_error, suggest
-from boosters_eval.core.files import compute_digest, find_home, read_text, resolved, write_atomically
+from boosters_eval.core.files import compute_digest, find_home, read_text, refuse_wide, resolved, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.core.text import make_encodable
@@ -109,7 +109,9 @@ def find_stored(build_id: str, where: Path | None = None) -> StoredBuild | None:
     """The build of this id, or None if there is none that is complete."""
     folder = builds_folder(where) / build_id
     try:
-        record = BuildRecord.model_validate_json(read_text(folder / "build.json"))
+        text = read_text(folder / "build.json")
+        refuse_wide(text, "build.json")
+        record = BuildRecord.model_validate_json(text)
     except (OSError, BoostersEvalError):
         return None
     return StoredBuild(folder, record) if record.build_id == build_id else None

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
 
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import read_text
+from boosters_eval.core.reader import ReaderAnswer, read_apart
 from boosters_eval.programs.paper.documents.grid import Budget, RawBlock, RawHeading, RawParagraph, RawTable, Unread
 from boosters_eval.programs.paper.documents.html import read_html, read_html_title
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex, read_latex_title, strip_tex
@@ -16,7 +20,6 @@ from boosters_eval.programs.paper.documents.markdown import read_inline, read_ma
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 MAX_DOCUMENT = 8 * 2**20
 MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
@@ -55,6 +58,16 @@ class PaperDocument:
 def read_document(path: Path) -> PaperDocument:
     """Read Markdown, HTML or LaTeX, told by the suffix; any other text is taken for Markdown."""
     _refuse(path)
+    answer = read_apart(f"{__name__}:answer_document", {"path": str(path)}, source=str(path), refuse=FileFormatError)
+    return TypeAdapter(PaperDocument).validate_json(answer.text)
+
+
+def answer_document(path: str) -> ReaderAnswer:
+    """Read a document, in the process that does nothing else."""
+    return ReaderAnswer(TypeAdapter(PaperDocument).dump_json(_read(Path(path))).decode())
+
+
+def _read(path: Path) -> PaperDocument:
     text = read_text(path, limit=MAX_DOCUMENT).removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     budget, suffix = Budget(), path.suffix.lower()
