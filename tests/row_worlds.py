@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+
+from boosters_eval.datasets import resolve_dataset
 
 FOLDS, FEATURES = 5, 8
 CHUNK = 20  # repetitions per file
@@ -35,7 +38,7 @@ class World:
     rows: int
     repetitions: int = 1000
     noise: tuple[float, ...] = (0.3,) * 4  # of each side's copy of the features
-    twist: str = ""  # "groups", "weights", "tails", "rare"
+    twist: str = ""  # "groups", "weights", "tails", "rare", "california", "hidden"
     blocks: int = 2  # partitions: five seeds each
 
 
@@ -54,12 +57,16 @@ def draw(world, repetition):
     """One repetition of a world; the same number gives the same data and fits."""
     rng = np.random.default_rng([repetition, *world.name.encode()])
     units = _units(rng, world)
-    x = rng.normal(size=(world.rows, FEATURES))
     weights = rng.lognormal(sigma=0.7, size=world.rows) if world.twist == "weights" else None
-    signal = _signal(x)
-    if world.twist == "groups":
-        signal = signal + (x * rng.normal(scale=0.5, size=(units[-1] + 1, FEATURES))[units]).sum(axis=1)
-    labels = _labels(rng, world, signal)
+    if world.twist == "california":
+        drawn = _california()[rng.choice(len(_california()), world.rows, replace=False)]
+        x, labels = drawn[:, :-1], drawn[:, -1]
+    else:
+        x = rng.normal(size=(world.rows, FEATURES))
+        signal = _hidden_signal(x) if world.twist == "hidden" else _signal(x)
+        if world.twist == "groups":
+            signal = signal + (x * rng.normal(scale=0.5, size=(units[-1] + 1, FEATURES))[units]).sum(axis=1)
+        labels = _labels(rng, world, signal)
     fold = np.stack([_partition(rng, labels, units, world) for _ in range(world.blocks)])
     shape = (world.rows, 3) if world.task == "multiclass" else (world.rows,)
     predictions = np.empty((len(world.noise), world.blocks, *shape), dtype=np.float32)
@@ -99,8 +106,22 @@ def repetitions(world, count, *, cached=True):
 
 
 def _signal(x):
+    bends = 1.5 * np.sin(1.5 * x[:, 0]) + 0.8 * np.abs(x[:, 1]) + 0.7 * (x[:, 3] ** 2 - 1)
+    return bends + x[:, 2] + 0.7 * x[:, 4] * (x[:, 5] > 0)
+
+
+def _hidden_signal(x):
+    """Two columns act together only, so that greedy trees come upon it by chance, and all folds alike."""
     steps = 2 * np.sin(np.pi * x[:, 0] * x[:, 1] / 2) + 0.7 * x[:, 4] * (x[:, 5] > 0)
     return steps + x[:, 2] + 0.7 * (x[:, 3] ** 2 - 1)
+
+
+@cache
+def _california():
+    """Real rows, standardized; the target is last."""
+    loaded = resolve_dataset("california").loader()
+    table = np.column_stack([loaded.x, loaded.y])
+    return (table - table.mean(axis=0)) / table.std(axis=0)
 
 
 def _units(rng, world):

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import MetricInputError
@@ -13,7 +13,7 @@ from boosters_eval.metrics.linear import linearize
 
 REGRESSION = ("rmse", "mae", "r2", "mape@1", "rmsle", "pinball@0.3")
 BINARY = ("logloss", "accuracy@0.4", "auc_roc", "f1", "average_precision", "matthews", "brier")
-MULTICLASS = ("mlogloss", "accuracy", "macro_f1", "top_k_accuracy@2")
+MULTICLASS = ("mlogloss", "accuracy", "macro_f1", "top_k_accuracy@2", "multi_brier")
 RANKING = ("ndcg@5", "ndcg@3,gain=linear", "map@5", "mrr")
 NONE = ("median_ae", "ece", "demographic_parity", "equalized_odds")
 
@@ -59,6 +59,7 @@ def numerical(metric, predictions, labels, weights, groups):
 
 @pytest.mark.parametrize("spec", REGRESSION + BINARY + MULTICLASS)
 @given(seed=st.integers(0, 2**32), n=st.integers(8, 40), ties=st.booleans(), outputs=st.integers(1, 3))
+@example(seed=1414, n=8, ties=False, outputs=1)  # a class alone
 @settings(max_examples=25, deadline=None)
 def test_contributions_are_the_value_plus_the_influence_of_each_row(spec, seed, n, ties, outputs):
     metric = get(spec)

@@ -42,6 +42,32 @@ def test_metrics_of_classes_are_scikit_learns(problem):
 
 
 @FEW
+@given(problems())
+def test_brier_of_classes_is_the_squared_distance_to_the_class_that_it_is(problem):
+    p, y, w = problem
+    every = np.ones(len(y)) if w is None else w
+    lost = [math.fsum((p[i, k] - (y[i] == k)) ** 2 for k in range(p.shape[1])) for i in range(len(y))]
+    found = get("brier").compute(p, y, w)
+    agrees(found, math.fsum(every * lost) / math.fsum(every))
+    agrees(found, sk.brier_score_loss(y, p, labels=np.arange(p.shape[1]), sample_weight=w, scale_by_half=False))
+    assert 0.0 <= found <= get("brier").high
+
+
+@FEW
+@given(problems())
+def test_brier_of_two_classes_is_twice_that_of_one_column(problem):
+    p, y, w = problem
+    one = p[:, 0]
+    two = np.stack([1 - one, one], axis=1)
+    agrees(get("brier").compute(two, y == 0, w), 2 * get("brier").compute(one, y == 0, w))
+
+
+def test_brier_of_classes_refuses_what_is_no_distribution():
+    with pytest.raises(MetricInputError, match="'predictions' parameter of brier must be probabilities that add up"):
+        get("brier").compute([[0.5, 0.1, 0.1]], [0])
+
+
+@FEW
 @given(st.integers(1, 12), st.integers(3, 6), st.integers(1, 7), st.integers(0, 2**32), st.booleans())
 def test_top_k_is_scikit_learns_where_nothing_ties(n, classes, k, seed, weighted):
     rng = np.random.default_rng(seed)

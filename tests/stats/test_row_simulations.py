@@ -7,6 +7,7 @@ from row_simulations import LOOKS, simulate_all
 pytestmark = pytest.mark.slow
 
 EQUAL = "Two equal learners are told apart by rows"
+EQUAL_SPLITS = "Two equal learners are told apart without rows"
 
 
 @pytest.fixture(scope="module")
@@ -15,15 +16,23 @@ def found():
     return simulate_all()
 
 
-def test_equal_learners_are_told_apart_in_at_most_eight_percent_of_any_setting(found, simulated):
-    for claim, each in found["null"].items():
-        rate = simulated(EQUAL, claim, each.count, each.n, "≤ 8 %")
+@pytest.mark.parametrize(("section", "title"), [("null", EQUAL), ("splits", f"{EQUAL_SPLITS}, disjoint splits")])
+def test_equal_learners_are_told_apart_in_at_most_eight_percent_of_any_setting(section, title, found, simulated):
+    for claim, each in found[section].items():
+        rate = simulated(title, claim, each.count, each.n, "≤ 8 %")
         assert rate <= 0.08 + 2 * each.error, claim
 
 
 def test_equal_learners_are_told_apart_in_at_most_six_percent_of_all_settings(found):
-    (each,) = found["pooled"].values()
-    assert 0.02 <= each.rate <= 0.06  # so intervals cover 94 to 98 %
+    rows, splits = found["pooled"].values()
+    assert 0.02 <= rows.rate <= 0.06  # so intervals cover 94 to 98 %
+    assert 0.02 <= splits.rate <= 0.06
+
+
+def test_what_the_test_cannot_hold_is_written_beside_what_it_holds(found, simulated):
+    for claim, each in found["limit"].items():
+        simulated(f"{EQUAL}: the limit", claim, each.count, each.n, "none")
+    assert found["limit"]
 
 
 def test_no_pair_of_five_equal_learners_is_told_apart_in_more_than_six_percent(found, simulated):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.core.request import Repeat
+from boosters_eval.core.request import Part, Repeat
 from boosters_eval.metrics import get
 from boosters_eval.stats.observations import Observation
-from boosters_eval.stats.rows import LUCK, RowScores, fit_rows, prepare_rows
-from boosters_eval.stats.sequential import splits_to_decide
+from boosters_eval.stats.rows import LUCK, USUAL_WITHIN, RowScores, find_overlap, fit_rows, prepare_rows
+from boosters_eval.stats.sequential import Yardstick, find_shift, splits_to_decide
 from boosters_eval.stats.significance import Criteria, compare_pair, conclude
 from boosters_eval.stats.tables import compare_table
 
@@ -50,7 +50,7 @@ def test_one_partition_is_the_variance_of_rows_times_the_luck():
     test = fit_rows(list(zip(partition(a), partition(b), strict=True)))
     assert test.estimate == pytest.approx((a - b).mean())
     assert test.error == pytest.approx(math.sqrt((a - b).var(ddof=1) / 200 * (1 + LUCK)), rel=0.01)
-    assert (test.units, test.splits, test.within, test.luck) == (200, 5, None, LUCK)
+    assert (test.units, test.splits, test.within) == (200, 5, None)
     assert 100 < test.freedom < 200
 
 
@@ -88,11 +88,13 @@ def test_what_retraining_moves_is_known_from_rows_that_are_tested_again():
         assert test.within == pytest.approx(share, rel=0.2)
 
 
-@pytest.mark.parametrize(("rows", "more"), [(100, 1.0), (1000, 1.0), (2000, math.sqrt(2)), (20_000, 1.5)])
-def test_many_rows_leave_more_to_luck(rows, more):
-    """What is estimated better and better hides less and less of the bias of learners."""
-    a, b = two_losses(rows)
-    assert fit_rows(list(zip(partition(a), partition(b), strict=True))).luck == pytest.approx(LUCK * more)
+@pytest.mark.parametrize(
+    ("splits", "overlap"),
+    [(5, 0.8 / 5), (10, (1 - USUAL_WITHIN / 2) * 1.8 / 5 - 0.1), (3, 0.8 * 0.625 / 3), (7, None)],
+)
+def test_disjoint_splits_have_the_luck_of_their_partition_and_not_the_overlap_of_others(splits, overlap):
+    parts = [Part(number // 5, number % 5) for number in range(splits)]
+    assert find_overlap(parts, 5.0) == (overlap if overlap is None else pytest.approx(overlap))
 
 
 @pytest.mark.parametrize(("kept", "exposed"), [(1, 0.25), (3, 0.625), (5, 1.0)])
@@ -280,3 +282,15 @@ def test_rows_tell_how_many_more_seeds_are_needed():
     assert found.verdict == "inconclusive"
     assert found.evidence.splits == 5
     assert splits_to_decide(found, 0.25) == found.evidence.splits_to_decide(lambda count: 0.05)
+
+
+def test_a_search_for_a_change_takes_the_rows():
+    a, b = two_losses(500)
+    sides = [{Repeat(one.fold): Observation(one.value, rows=one) for one in partition(losses)} for losses in (a, b)]
+    found = find_shift(*sides, Yardstick("mae", higher_is_better=False, as_ratio=False, tolerance=0.01), alpha=0.05)
+    assert found.comparison.test == "rows"
+
+
+def test_the_tolerance_of_a_search_is_a_share_of_the_error():
+    yardstick = Yardstick("auc_roc", higher_is_better=True, as_ratio=False, tolerance=0.01, best=1.0)
+    assert yardstick.margin(0.9) == pytest.approx(0.001)

@@ -7,6 +7,7 @@ from boosters_eval.metrics.catalog import SECONDARY as SECONDARY
 from boosters_eval.metrics.catalog import MetricWarning as MetricWarning
 from boosters_eval.metrics.metric import METRIC_DIRECTION as METRIC_DIRECTION
 from boosters_eval.metrics.metric import Metric as Metric
+from boosters_eval.metrics.metric import best_value as best_value
 from boosters_eval.metrics.metric import canonical as canonical
 from boosters_eval.metrics.metric import compute_metrics as compute_metrics
 from boosters_eval.metrics.metric import declare_metric as declare_metric

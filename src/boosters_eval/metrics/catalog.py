@@ -201,7 +201,13 @@ _BUILTIN = (
         low=-1.0,
         by_rows="function",
     ),
-    _loss("brier brier_score", "Brier", "mean squared error of the probability", _BINARY, high=1.0),
+    _loss(
+        "brier brier_score multi_brier multiclass_brier",
+        "Brier",
+        "mean squared error of the probability; of several classes, summed over all of them",
+        _BINARY | _MULTICLASS,
+        high=2.0,
+    ),
     _loss(
         "ece expected_calibration_error",
         "ECE",

@@ -12,6 +12,8 @@ from boosters_eval.metrics.metric import get
 from boosters_eval.metrics.rows import BLOCK, blocks, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from boosters_eval.metrics.rows import Array, Flags, Floats, Rows
@@ -157,6 +159,9 @@ class ReliabilityBin:
 
 
 def brier(rows: Rows) -> float:
+    """Squared error of the probability of class 1, or, of several columns, of those of all classes together."""
+    if rows.predictions.ndim == 2:
+        return _brier_of_classes(rows)
     p, y = check_probabilities(rows), check_labels(rows)
 
     def term(block: slice) -> Floats:
@@ -253,21 +258,47 @@ def _classes(rows: Rows) -> NDArray[np.intp]:
     return labels.astype(np.intp, copy=False)
 
 
+def _brier_of_classes(rows: Rows) -> float:
+    """Brier's own sum over the classes, from 0 to 2; half of it is that of two classes by one column."""
+    y, p = _classes(rows), rows.predictions
+    check = _check_distributions(rows)
+
+    def term(block: slice) -> Floats:
+        check(block)
+        d = np.array(p[block], dtype=np.float64)
+        d[np.arange(len(d)), y[block]] -= 1.0
+        return np.asarray(np.einsum("ij,ij->i", d, d))
+
+    return rows.mean(term)
+
+
 def mlogloss(rows: Rows) -> float:
     y, p = _classes(rows), rows.predictions
-    ones = np.ones(p.shape[1], dtype=np.float32 if p.dtype == np.float32 else np.float64)
+    check = _check_distributions(rows)
     index = np.arange(min(rows.n, BLOCK))
 
     def term(block: slice) -> Floats:
         part, classes = p[block], y[block]
-        if not (part.min() >= 0 and np.abs(part @ ones - 1.0).max() <= _SUM_TOLERANCE):  # false for NaN too
-            _refuse_distribution(rows)
+        check(block)
         q = part[index[: len(classes)], classes].astype(np.float64, copy=False)
         np.clip(q, EPSILON, 1.0 - EPSILON, out=q)
         np.log(q, out=q)
         return np.negative(q, out=q)
 
     return rows.mean(term)
+
+
+def _check_distributions(rows: Rows) -> Callable[[slice], None]:
+    """What refuses a block with a row that is no distribution over the classes, while it is in the cache."""
+    p = rows.predictions
+    ones = np.ones(p.shape[1], dtype=np.float32 if p.dtype == np.float32 else np.float64)
+
+    def check(block: slice) -> None:
+        part = p[block]
+        if not (part.min() >= 0 and np.abs(part @ ones - 1.0).max() <= _SUM_TOLERANCE):  # false for NaN too
+            _refuse_distribution(rows)
+
+    return check
 
 
 def _refuse_distribution(rows: Rows) -> None:

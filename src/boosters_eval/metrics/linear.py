@@ -16,7 +16,7 @@ import numpy as np
 
 from boosters_eval.metrics.catalog import as_task
 from boosters_eval.metrics.classification import decide
-from boosters_eval.metrics.metric import get
+from boosters_eval.metrics.metric import get, mean_over_outputs
 from boosters_eval.metrics.rows import Rows, as_array, prepare, quantile_columns, score_rows
 from boosters_eval.metrics.task import Task
 
@@ -67,7 +67,7 @@ def linearize_rows(metric: Metric, predictions: Any, labels: Any, weights: Any, 
     rows = _Recorded(**{each.name: getattr(given, each.name) for each in fields(given)}).normalized()
     at = np.arange(rows.n) if rows.numbers is None else rows.numbers
     values = score_rows(metric, rows)
-    value = math.fsum(each / len(values) for each in values)
+    value = mean_over_outputs(values)
     if metric.info.by_rows == "queries":
         scores, shares, firsts = rows.queries[0]
         return Linearization(value, scores, shares, at[firsts])
@@ -77,6 +77,46 @@ def linearize_rows(metric: Metric, predictions: Any, labels: Any, weights: Any, 
     if influence is None or rarity is None:
         return None
     return Linearization(value, value + rarity * influence, rows.weights, at)
+
+
+@dataclass(frozen=True)
+class RowErrors:
+    """How far each row, or query, is from the best: the metric's error is their weighted mean, or the root of it."""
+
+    errors: Floats
+    weights: Floats | None
+    at: NDArray[np.intp]  # as in a linearization
+    root: bool = False
+
+
+def find_errors(
+    task: Task | str,
+    metric: str | Metric,
+    y_true: Any,
+    y_pred: Any,
+    sample_weight: Any = None,
+    *,
+    groups: Any = None,
+    quantiles: Iterable[float] = (),
+) -> RowErrors | None:
+    """What each row loses by itself, whatever the other rows are; None where rows have no error of their own.
+
+    A linearization says what a row changes in the value of all; of an AUC or F1, that depends on the others.
+    """
+    chosen = get(metric)
+    made = linearize(task, chosen, y_true, y_pred, sample_weight, groups=groups, quantiles=quantiles)
+    if made is None:
+        return None
+    if chosen.info.by_rows in ("mean", "queries"):
+        best = chosen.best or 0.0
+        errors = best - made.contributions if chosen.higher_is_better else made.contributions - best
+        return RowErrors(errors, made.weights, made.at)
+    if _INFLUENCES.get(chosen.name) is not _of_root or np.ndim(y_true) > 1:
+        return None
+    squares = made.value * (
+        2.0 * made.contributions - made.value
+    )  # a root's contribution is (value + square / value) / 2
+    return RowErrors(np.maximum(squares, 0.0), made.weights, made.at, root=True)
 
 
 @dataclass(frozen=True)
@@ -114,7 +154,9 @@ def _find_rarity(rows: _Recorded) -> float | None:
     As a variance of c numbers is divided by c - 1. Of a single row nothing can be told: None.
     """
     counts = np.unique(rows.labels, return_counts=True)[1]
-    rarest = int(counts.min()) if len(counts) > 1 else rows.n + 1
+    if len(counts) == 1:
+        return 1.0
+    rarest = int(counts.min())
     return math.sqrt(rarest / (rarest - 1)) if rarest > 1 else None
 
 

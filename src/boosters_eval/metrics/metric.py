@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from boosters_eval.metrics.catalog import (
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from boosters_eval.metrics.catalog import Direction, Param, Resolution, Value
     from boosters_eval.metrics.linear import Linearization
@@ -37,6 +37,7 @@ class Metric:
 
     info: MetricInfo
     params: tuple[tuple[str, Value], ...] = ()
+    target: str = ""  # of several, the one whose score it is: "rmse[height]"; empty: their mean, or there is one
 
     @property
     def name(self) -> str:
@@ -77,11 +78,21 @@ class Metric:
     @property
     def label(self) -> str:
         """The metric as a person reads it, with its parameters: "NDCG@10"."""
-        return (self.info.label or self.name) + self.spec.removeprefix(self.name)
+        of = f" of {self.target}" if self.target else ""
+        return (self.info.label or self.name) + self._base.removeprefix(self.name) + of
 
     @property
     def spec(self) -> str:
         """The canonical string: parameters in declared order, defaults left out; `get` reads it back."""
+        return of_target(self._base, self.target) if self.target else self._base
+
+    @property
+    def whole(self) -> Metric:
+        """The metric of all targets."""
+        return replace(self, target="")
+
+    @property
+    def _base(self) -> str:
         items = [
             _text(value) if index == 0 else f"{name}={_text(value)}"
             for index, (name, value) in enumerate(self.params)
@@ -99,12 +110,14 @@ class Metric:
         self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
     ) -> float:
         values = self.per_output(predictions, labels, weights, groups=groups, sensitive=sensitive)
-        return math.fsum(value / len(values) for value in values)  # the sum alone might overflow
+        return mean_over_outputs(values)
 
     def per_output(
         self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
     ) -> list[float]:
         """The score of each output, or of each quantile level; of one element for all other metrics."""
+        if self.target:
+            raise ConfigError(f"The metric '{self}' is a part of '{self._base}', which computes it for each target.")
         from boosters_eval.metrics.rows import evaluate  # noqa: PLC0415 (numpy is for computing, not for naming)
 
         return evaluate(self, predictions, labels, weights, groups, sensitive)
@@ -118,6 +131,10 @@ class Metric:
         return linearize_rows(self, predictions, labels, weights, groups)
 
 
+def mean_over_outputs(values: Sequence[float]) -> float:
+    return math.fsum(value / len(values) for value in values)  # the sum alone might overflow
+
+
 def get(name: str | Metric = "rmse", **params: Any) -> Metric:
     """A metric by its name and parameters, or by a spec: "f1" with threshold=0.3 is "f1@0.3"; RMSE by default."""
     if isinstance(name, Metric):
@@ -125,6 +142,9 @@ def get(name: str | Metric = "rmse", **params: Any) -> Metric:
             raise ConfigError(f"The parameters of the metric '{name}' are already given.")
         return name
     require("name", name, str, "the name of a metric, such as rmse or f1@0.3")
+    base, opened, target = name.partition("[")
+    if opened and target.endswith("]") and len(target) > 1 and resolve(name) is None:
+        return replace(get(base, **params), target=target[:-1])
     bare, at, rest = name.strip().partition("@")
     info = resolve(bare)
     if info is None:
@@ -138,6 +158,11 @@ def get(name: str | Metric = "rmse", **params: Any) -> Metric:
         given[key] = value
     values = {param.name: given.get(param.name, param.default) for param in info.params}
     return Metric(info, tuple((param.name, _checked(info, param, values[param.name])) for param in info.params))
+
+
+def of_target(spec: str, target: str) -> str:
+    """The spec of a metric of one target among several."""
+    return f"{spec}[{target}]"
 
 
 def find(spec: str) -> Metric | None:
@@ -163,6 +188,8 @@ def label(spec: str) -> str:
 def for_task(spec: str | Metric, task: Task | str) -> Metric:
     """The metric, refused when it cannot score this task."""
     metric, task = get(spec), as_task(task)
+    if metric.target:
+        raise ConfigError(f"The metric '{metric}' cannot be asked for: '{metric.name}' comes with that of each target.")
     if task not in metric.tasks:
         fitting = ", ".join(info.name for info in METRICS.values() if task in info.tasks)
         raise ConfigError(f"The metric '{metric}' does not fit the task '{task.value}'. Those that do: {fitting}.")
@@ -177,6 +204,12 @@ def direction(name: str) -> Direction:
 def higher_is_better(name: str) -> bool:
     """Whether more is better for a metric's spec, a time or a size."""
     return direction(name) == "higher_better"
+
+
+def best_value(name: str) -> float:
+    """The value without any error, from which errors are measured; 0 for what has no bound, a time or a size."""
+    known = find(name)
+    return (known.best or 0.0) if known else 0.0
 
 
 def metric_from_callable(
@@ -378,12 +411,14 @@ def compute_metrics(
     sensitive: Any = None,
     quantiles: Iterable[float] = (),
     metrics: Iterable[str | Metric] = (),
+    targets: Sequence[str] = (),
     skip_undefined: bool = False,
 ) -> dict[str, float]:
     """All scores of a task by spec.
 
     For quantile predictions, pinball and crps score the levels of `quantiles` (or those that they name), point
     metrics score the median. `mae` is left out there when the median was not predicted and nobody asked for it.
+    The score of several `targets` is the mean of theirs, and each has one of its own too, such as "rmse[height]".
     `skip_undefined` leaves out whatever has no score here, instead of refusing it.
     """
     task, extra = as_task(task), tuple(metrics)
@@ -395,11 +430,15 @@ def compute_metrics(
         check_classes(y_pred, n_classes)
     pick = quantile_columns(y_pred, tuple(quantiles)) if task is Task.QUANTILE else None
     optional = set(SECONDARY[task]) - {get(spec).spec for spec in extra}
-    scores = {}
+    scores: dict[str, float] = {}
+    parts: dict[str, float] = {}
     for metric in wanted:
         chosen = (metric, y_pred) if pick is None else pick(metric, optional=metric.spec in optional)
         if chosen is not None:
             scored, columns = chosen
             with suppress(*((MetricInputError,) if skip_undefined else ())):
-                scores[metric.spec] = scored.compute(columns, y_true, sample_weight, groups=groups, sensitive=sensitive)
-    return scores
+                found = scored.per_output(columns, y_true, sample_weight, groups=groups, sensitive=sensitive)
+                scores[metric.spec] = mean_over_outputs(found)
+                if len(targets) == len(found) > 1:
+                    parts |= {of_target(metric.spec, one): value for one, value in zip(targets, found, strict=True)}
+    return scores | parts

@@ -12,7 +12,7 @@ from boosters_eval.metrics.metric import compute_metrics, find
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,7 @@ def trivial_scores(
     sensitive: Any = None,
     quantiles: tuple[float, ...] = (),
     metrics: Iterable[str] = (),
+    targets: Sequence[str] = (),
 ) -> Scores:
     """The score of each rule of the task. It learns from the training targets and their weights alone.
 
@@ -45,6 +46,7 @@ def trivial_scores(
     y, counted = train
     counted = None if counted is None or not counted.any() else counted
     about: Any = {"groups": groups, "sensitive": sensitive, "quantiles": quantiles, "metrics": metrics}
+    about["targets"] = targets
     for rule, predictions in _predictions(task, y, counted, len(y_valid), n_classes, quantiles, groups).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -68,8 +70,10 @@ def _predictions(
 ) -> dict[str, NDArray[Any]]:
     match task:
         case Task.REGRESSION:
-            mean, (median,) = np.average(y, weights=weights), _quantiles(y, weights, (0.5,))
-            return {"mean": np.full(n_valid, mean), "median": np.full(n_valid, median)}
+            mean = np.average(y, weights=weights, axis=0)
+            medians = [_quantiles(column, weights, (0.5,))[0] for column in np.atleast_2d(y.T)]
+            median = medians if y.ndim > 1 else medians[0]
+            return {rule: np.full((n_valid, *y.shape[1:]), it) for rule, it in (("mean", mean), ("median", median))}
         case Task.QUANTILE:
             return {"quantiles": np.tile(_quantiles(y, weights, quantiles or (0.5,)), (n_valid, 1))}
         case Task.BINARY:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.request import Repeat, SplitKind
+from boosters_eval.core.request import Part, Repeat, SplitKind
 from boosters_eval.stats.inference import MOST_FREEDOM, Design
+from boosters_eval.stats.rows import find_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +32,7 @@ class Observation:
     predictions_digest: str | None = None  # of what was scored: identical predictions need no test
     resolution: float | None = None  # what one test row changes in the value: 0 if any number, None if unknown
     kind: SplitKind = "random"
+    part: Part | None = None  # of a partition, whose test sets are disjoint; None: drawn by itself
     n_train_groups: int | None = None  # where groups are kept whole
     n_valid_groups: int | None = None
     machine: str | None = None  # of a value that depends on it: others of the same machine may be compared with it
@@ -72,18 +74,24 @@ def coarsest_resolution(observations: Iterable[Observation]) -> float | None:
 
 
 def split_ratio(observations: Iterable[Observation]) -> float | None:
-    """The mean n_test / n_train of the splits, or None if an observation lacks its sizes.
+    """The overlap of the splits: their mean n_test / n_train, or less if they are the disjoint parts of a partition.
 
     Where groups are kept whole, they are what is drawn; a few large ones share more than their number says, so the
-    larger of the two ratios, of groups and of rows, counts.
+    larger of the two ratios, of groups and of rows, counts. None if an observation lacks its sizes.
     """
-    ratios = []
+    ratios, parts = [], []
     for one in observations:
+        parts.append(one.part)
         if not one.n_train or not one.n_valid or one.n_train < 0 or one.n_valid < 0:
             return None
         groups = one.n_valid_groups / one.n_train_groups if one.n_valid_groups and one.n_train_groups else 0.0
         ratios.append(max(one.n_valid / one.n_train, groups))
-    return math.fsum(ratios) / len(ratios) if ratios else None
+    if not ratios:
+        return None
+    ratio = math.fsum(ratios) / len(ratios)
+    known = [part for part in parts if part is not None]
+    disjoint = find_overlap(known, 1 + 1 / ratio) if len(known) == len(parts) else None
+    return ratio if disjoint is None else min(ratio, disjoint)
 
 
 LEAST_WINDOWS = 3  # of time: two cannot show whether neighbors are alike

@@ -26,7 +26,7 @@ from boosters_eval.stats.inference import (
 from boosters_eval.stats.tables import mean_interval, shared_means
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from boosters_eval.core.request import Repeat
     from boosters_eval.stats.inference import FloatArray
@@ -65,11 +65,16 @@ class Ranking:
 
 
 def rank(
-    scores: Mapping[str, Mapping[str, float]], *, higher_is_better: bool | Mapping[str, bool], alpha: float = 0.05
+    scores: Mapping[str, Mapping[str, float]],
+    *,
+    higher_is_better: bool | Mapping[str, bool],
+    alpha: float = 0.05,
+    equivalent: Mapping[str, Collection[frozenset[str]]] | None = None,
 ) -> Ranking:
     """Rank libraries by {data set: {library: mean score}}; the direction may differ between data sets.
 
-    Wilcoxon's test sees relative differences, because data sets need not share a metric or a scale.
+    Wilcoxon's test sees relative differences, because data sets need not share a metric or a scale. The pairs that
+    were shown to be `equivalent` on a data set tie there: each has half a rank of the other.
     """
     libraries = list(dict.fromkeys(name for row in scores.values() for name in row))
     if len(libraries) < 2:
@@ -87,10 +92,18 @@ def rank(
     losses = table * np.array(signs)[:, None]
     # Twelve digits, so that equal scores summed in a different order share a rank.
     rounded = [np.array([float(f"{value:.12g}") for value in row]) for row in losses]
-    averages = np.mean([doubled_ranks(row) / 2 for row in rounded], axis=0)
+    level = [(equivalent or {}).get(dataset, ()) for dataset in complete]
+    averages = np.mean([_rank_row(row, libraries, tied) for row, tied in zip(rounded, level, strict=True)], axis=0)
     order = [libraries[i] for i in np.argsort(averages, kind="stable")]
-    columns = {name: losses[:, libraries.index(name)] for name in order}
-    pairs, note = _pairs(columns, alpha)
+    relative = {
+        (a, b): np.where(
+            [frozenset((a, b)) in tied for tied in level],
+            0.0,
+            _relative(losses[:, libraries.index(a)], losses[:, libraries.index(b)]),
+        )
+        for a, b in combinations(order, 2)
+    }
+    pairs, note = _pairs(relative, alpha)
     return Ranking(
         average_ranks={name: float(averages[libraries.index(name)]) for name in order},
         pairs=pairs,
@@ -107,17 +120,31 @@ def rank_splits(
     *,
     higher_is_better: bool | Mapping[str, bool],
     alpha: float = 0.05,
+    equivalent: Mapping[str, Collection[frozenset[str]]] | None = None,
 ) -> Ranking:
     """Rank libraries by {data set: {library: {split: score}}}: means over the splits that every library has."""
     shared = {dataset: shared_means(row) for dataset, row in scores.items()}
-    found = rank({name: one.means for name, one in shared.items()}, higher_is_better=higher_is_better, alpha=alpha)
+    means = {name: one.means for name, one in shared.items()}
+    found = rank(means, higher_is_better=higher_is_better, alpha=alpha, equivalent=equivalent)
     partial = {name: f"{one.n} of {one.total}" for name, one in shared.items() if 0 < one.n < one.total}
     return replace(found, partial={name: text for name, text in partial.items() if name not in found.left_out})
 
 
-def _pairs(columns: Mapping[str, np.ndarray], alpha: float) -> tuple[dict[tuple[str, str], RankedPair], str]:
-    names = list(combinations(columns, 2))
-    relative = {(a, b): _relative(columns[a], columns[b]) for a, b in names}
+def _rank_row(losses: FloatArray, names: Sequence[str], level: Collection[frozenset[str]]) -> FloatArray:
+    """The rank of each library on one data set: one, one more for each that is better, and a half for each tie."""
+    ranks = doubled_ranks(losses) / 2
+    for i, j in combinations(range(len(names)), 2):
+        if frozenset((names[i], names[j])) in level and losses[i] != losses[j]:
+            better, worse = (i, j) if losses[i] < losses[j] else (j, i)
+            ranks[better] += 0.5
+            ranks[worse] -= 0.5
+    return ranks
+
+
+def _pairs(
+    relative: Mapping[tuple[str, str], np.ndarray], alpha: float
+) -> tuple[dict[tuple[str, str], RankedPair], str]:
+    names = list(relative)
     counted = {
         pair: RankedPair(int((d < 0).sum()), int((d > 0).sum()), int((d == 0).sum())) for pair, d in relative.items()
     }

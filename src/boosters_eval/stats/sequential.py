@@ -184,11 +184,12 @@ class Yardstick:
     metric: str
     higher_is_better: bool
     as_ratio: bool
-    tolerance: float  # relative: the smallest change that counts
+    tolerance: float  # the smallest change that counts, relative to the error
+    best: float = 0.0  # the value without any error
 
     def margin(self, reference: float) -> float:
-        """The tolerance in the test's unit; a share of the reference, which is the mean of the first version."""
-        return math.log1p(self.tolerance) if self.as_ratio else self.tolerance * abs(reference)
+        """The tolerance in the test's unit; a share of the error of the reference, the mean of the first version."""
+        return math.log1p(self.tolerance) if self.as_ratio else self.tolerance * abs(reference - self.best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +245,10 @@ def _shift(earlier: Side, later: Side, yardstick: Yardstick, alpha: float, margi
         metric=yardstick.metric,
         higher_is_better=yardstick.higher_is_better,
         as_ratio=yardstick.as_ratio,
+        test="rows",
         alpha=alpha,
         rope=yardstick.tolerance,
+        best=yardstick.best,
     )
     if not table.pairs:
         return Shift("undecided", None)

@@ -1,0 +1,55 @@
+"""What `where` promises of slices: few in `make test`, the full ones in `make simulations`."""
+
+import pytest
+
+from slice_simulations import PLANTS, Scene, count_found, count_told
+
+NULLS = (
+    Scene("regression", "LightGBM", 1000),
+    Scene("regression", "LightGBM", 5000),
+    Scene("regression", "XGBoost", 1000),
+    Scene("regression", "tree", 1000),
+    Scene("regression", "LightGBM", 2000, grouped=True),
+    Scene("binary", "bagged LightGBM", 1000),
+    Scene("multiclass", "LightGBM", 1000),
+    Scene("ranking", "ridge", 8000),
+)
+FOUND = (
+    Scene("regression", "LightGBM", 2000),
+    Scene("regression", "LightGBM", 5000),
+    Scene("binary", "LightGBM", 5000),
+    Scene("multiclass", "LightGBM", 5000),
+)
+SMALL = Scene("regression", "LightGBM", 1000)
+CORNER = "a corner of two columns"  # the hardest: of 1 000 rows it is found in about 78 %
+
+
+def test_planted_slices_are_found_in_a_small_simulation():
+    hits = count_found(Scene("regression", "ridge", 2000), range(8))
+    assert sum(hits.values()) >= 0.8 * 8 * len(PLANTS), hits
+
+
+def test_equal_learners_have_no_slice_in_a_small_simulation():
+    assert count_told(Scene("regression", "ridge", 1000), range(10)) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", NULLS, ids=str)
+def test_equal_learners_have_no_slice_in_95_percent(scene, simulated):
+    told = count_told(scene, range(100))
+    assert simulated("Two equal learners: a slice is told", str(scene), told, 200, "≤ 5 %") <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", FOUND, ids=str)
+def test_a_planted_slice_of_a_tenth_with_half_more_error_is_found_in_80_percent(scene, simulated):
+    for kind, hits in count_found(scene, range(50)).items():
+        assert simulated("A planted slice is found", f"{scene}: {kind}", hits, 50, "≥ 80 %") >= 0.8
+
+
+@pytest.mark.slow
+def test_of_1000_rows_a_slice_is_found_in_80_percent_and_a_corner_in_two_thirds(simulated):
+    for kind, hits in count_found(SMALL, range(50)).items():
+        promised = 0.66 if kind == CORNER else 0.8
+        rate = simulated("A planted slice is found", f"{SMALL}: {kind}", hits, 50, f"≥ {100 * promised:.0f} %")
+        assert rate >= promised
