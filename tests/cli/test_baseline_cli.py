@@ -99,18 +99,26 @@ def test_record_refuses_a_run_with_errors_and_leaves_the_old_file(files, capsys)
 
 def test_check_passes_and_says_so(files, capsys):
     assert check("base.json", "--results", "same.json") == 0
-    out = capsys.readouterr().out
-    assert "✅ No regression against base.json: 2 pairs compared (tolerance 2%)" in out
-    assert "## california/gbdt (3 seeds)" in out  # the comparison itself is shown too
+    assert capsys.readouterr().out.splitlines() == [
+        "✅ No regression against base.json: 2 pairs compared (tolerance 2%)",
+        "Note: Only means were compared: the baseline and the run have no predictions, so no row could be tested.",
+    ]
+
+
+def test_verbose_adds_the_tables_and_quiet_leaves_the_verdict(files, capsys):
+    assert check("base.json", "--results", "worse.json", "-v") == 1
+    assert "## california/gbdt (3 seeds)" in capsys.readouterr().out  # the comparison itself is shown too
+    assert check("base.json", "--results", "worse.json", "-q") == 1
+    assert capsys.readouterr().out == "❌ Regression detected in 1 config: california/gbdt boosters\n"
 
 
 def test_check_fails_on_a_regression_in_the_rfc_s_words(files, capsys):
-    assert check("--baseline", "base.json", "--results", "worse.json", "--quiet") == 1
+    assert check("--baseline", "base.json", "--results", "worse.json") == 1
     assert capsys.readouterr().out == (
         "❌ Regression detected in 1 config:\n"
         "  california/gbdt boosters: RMSE 0.4772 > baseline 0.4545 (+5.0%, tolerance 2%)\n"
-        "Note: If the change is intended, make it the new baseline: 'boosters-eval baseline record base.json"
-        " --suite quick --seeds 3'.\n"
+        "Note: Only means were compared: the baseline and the run have no predictions, so no row could be tested.\n"
+        "Next: if it is intended: boosters-eval baseline update base.json --library boosters --accept 'WHY'\n"
     )
 
 
@@ -215,12 +223,12 @@ def noisy(files):
 
 
 def test_what_is_beyond_tolerance_and_undecided_fails_with_the_seeds_that_would_decide(noisy, capsys):
-    assert check("base.json", "--results", "noisy.json", "-q", "--statistical") == 1
-    headline, finding, advice = capsys.readouterr().out.splitlines()
-    assert headline == "❌ Regression suspected in 1 config:"
+    assert check("base.json", "--results", "noisy.json", "--statistical") == 1
+    headline, finding, _, advice = capsys.readouterr().out.splitlines()
+    assert headline == "❌ Beyond tolerance, but undecided in 1 config:"
     assert finding == (
-        "  california/gbdt boosters: suspected: RMSE 0.4681 > baseline 0.4545 (+3.0%, tolerance 2%)"
-        " (p = 0.254, 23 seeds would decide if the change stays as it is)"
+        "  california/gbdt boosters: undecided: RMSE 0.4681 > baseline 0.4545 (+3.0%, tolerance 2%)"
+        " (p = 0.254; 23 seeds would decide if the change stays as it is)"
     )
     assert advice == (
         "Note: base.json has 3 seeds, and 23 would decide; with the recorded versions installed, run"
@@ -240,12 +248,12 @@ def flaky(files):
 
 @pytest.mark.parametrize(("options", "code"), [([], 2), (["--allow-flaky", "1"], 2), (["--allow-flaky", "2"], 0)])
 def test_flaky_cells_fail_unless_so_many_are_allowed(flaky, capsys, options, code):
-    assert check("base.json", "--results", "flaky.json", "-q", *options) == code
+    assert check("base.json", "--results", "flaky.json", *options) == code
     assert "  california/gbdt boosters: cells 1379 after 4 failures, 2716 after 4 failures" in capsys.readouterr().out
     assert run(["baseline", "record", "flaky-base.json", "--results", "flaky.json", "-q", *options]) == code
     assert Path("flaky-base.json").exists() == (code == 0)
     if code == 0:
-        assert check("flaky-base.json", "--results", "same.json", "-q") == 0
+        assert check("flaky-base.json", "--results", "same.json") == 0
         assert "Cells of the baseline that finished only after failing, as was allowed: 2." in capsys.readouterr().out
         assert run(["baseline", "diff", "base.json", "flaky-base.json", "-q"]) == 2
 
@@ -253,7 +261,7 @@ def test_flaky_cells_fail_unless_so_many_are_allowed(flaky, capsys, options, cod
 def test_the_verdict_is_written_for_programs(noisy, capsys):
     assert check("base.json", "--results", "noisy.json", "-q", "--statistical", "--verdict", "out/v.json") == 1
     document = CheckDocument.model_validate_json(Path("out/v.json").read_text())
-    assert (document.exit_code, document.pairs[0].status, document.pairs[0].seeds_needed) == (1, Status.SUSPECTED, 23)
+    assert (document.exit_code, document.pairs[0].status, document.pairs[0].seeds_needed) == (1, Status.UNDECIDED, 23)
 
 
 def test_a_baseline_that_turns_a_metric_around_is_refused(files, capsys):
@@ -269,11 +277,11 @@ def test_results_of_fewer_seeds_than_recorded_fail_unless_so_many_are_asked_for(
     few = collection()
     few.results = [r for r in few.results if r.seed == 42]
     few.to_json("few.json")
-    assert check("base.json", "--results", "few.json", "-q") == 2
+    assert check("base.json", "--results", "few.json") == 2
     assert "boosters: skipped, only 1 of the 3 recorded cells were run" in capsys.readouterr().out
-    assert check("base.json", "--results", "few.json", "-q", "--seeds", "1") == 0
+    assert check("base.json", "--results", "few.json", "-v", "--seeds", "1") == 0
     assert "(over 1 of the 3 recorded seeds)" in capsys.readouterr().out
-    assert check("base.json", "--results", "few.json", "-q", "--seeds", "2") == 2
+    assert check("base.json", "--results", "few.json", "-v", "--seeds", "2") == 2
     assert "only 1 of the 3 recorded cells were run; 2 seeds were asked for" in capsys.readouterr().out
     monkeypatch.setenv("BOOSTERS_EVAL_SEEDS", "1")
     assert check("base.json", "--results", "few.json", "-q") == 0
@@ -285,7 +293,7 @@ def test_results_with_a_cell_twice_fail(files, capsys):
     twice = collection(1.5)
     twice.results += collection().results
     twice.to_json("twice.json")
-    assert check("base.json", "--results", "twice.json", "-q") == 2
+    assert check("base.json", "--results", "twice.json") == 2
     assert "not comparable, cell 42: the run has 2 outcomes for it (3 cells)" in capsys.readouterr().out
 
 
@@ -295,7 +303,7 @@ def test_a_check_of_which_nothing_counts_exits_3(files, capsys):
 
 
 def test_a_library_named_with_results_is_the_only_one_that_is_compared(files, capsys):
-    assert check("base.json", "--results", "worse.json", "-q", "--library", "xgboost") == 0
+    assert check("base.json", "--results", "worse.json", "-v", "--library", "xgboost") == 0
     out = capsys.readouterr().out
     assert "1 pair compared" in out
     assert "boosters: skipped, left out on request" in out
@@ -350,10 +358,10 @@ def test_diff_compares_two_files_without_running_anything(files, capsys):
     assert run(["baseline", "diff", "base.json"]) == 3
 
 
-def test_diff_shows_its_table_unless_it_is_to_be_quiet(files, capsys):
+def test_diff_shows_its_table_if_asked_for_it(files, capsys):
     shown = []
-    for quiet in ([], ["-q"]):
-        assert run(["baseline", "diff", "base.json", "base.json", *quiet]) == 0
+    for shape in (["-v"], ["-q"]):
+        assert run(["baseline", "diff", "base.json", "base.json", *shape]) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0].startswith(shown[1])  # the answer comes first
     assert "california/gbdt" in shown[0].removeprefix(shown[1])
@@ -368,14 +376,24 @@ def test_diff_starts_without_the_scientific_packages(files):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_long_list_of_unchanged_pairs_is_left_out_unless_asked_for(here, capsys):
+def test_a_pass_is_at_most_six_lines_however_many_pairs_there_are(here, capsys):
     many = collection()
     many.results = [r.model_copy(update={"config_name": f"c{i}/gbdt"}) for r in many.results for i in range(30)]
     many.to_json("many.json")
     assert run(["baseline", "record", "many-base.json", "--results", "many.json", "-q"]) == 0
     capsys.readouterr()
     assert run(["baseline", "diff", "many-base.json", "many-base.json"]) == 0
-    assert "same" not in capsys.readouterr().out
+    assert capsys.readouterr().out.count("\n") <= 6
+    changed = [r.model_copy(update={"library_version": "9"}) if r.library == "xgboost" else r for r in many.results]
+    many.results = [
+        r.model_copy(update={"metrics": {"rmse": r.metrics["rmse"] * 1.5}}) if r.library == "xgboost" else r
+        for r in changed
+    ]
+    many.to_json("many.json")
+    assert check("many-base.json", "--results", "many.json") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert lines[-1].startswith("--verbose shows 2")
 
 
 @pytest.fixture
@@ -389,11 +407,13 @@ def test_a_check_has_the_settings_of_every_run(boosters_eval, mine):
     done = boosters_eval("baseline", "record", "m.json", *mine, "--name", "first", "--memory-limit", "4000", check=0)
     assert "Recorded: m.json (1 pair of config and library, 1 seed)" in done.stderr
     assert "very run" in boosters_eval("baseline", "check", "m.json", "--run", "first", check=3).stderr
-    settings = ["--name", "second", "--timeout", "60", "--observer", "lines", "--verbose", "--jobs", "1"]
+    settings = ["--name", "second", "--timeout", "60", "--observer", "lines", "--verbose", "--jobs", "1", "--fresh"]
     done = boosters_eval("baseline", "check", "m.json", *mine, *settings, check=0)
     assert "diabetes/gbdt faulty: fault=none" in done.stderr  # the native parameters
     assert "1/1 done" in done.stderr
-    assert done.stdout.startswith("✅ No regression against m.json: 1 pair compared (tolerance 2%)\n")
+    assert done.stdout.startswith(
+        "✅ No regression against m.json: 1 pair compared (tolerance 2%), all bit-identical\n"
+    )
     boosters_eval("baseline", "check", "m.json", "--run", "second", "-q", check=0)
     done = boosters_eval("baseline", "check", "m.json", *mine, "--resume", check=0)
     assert "there is no earlier attempt" not in done.stderr
@@ -464,8 +484,9 @@ class TestRealRuns:
         assert check("m.json", "--rerun-failed", "-q") == 3  # nothing failed, so nothing runs
         assert "m.json was recorded from this very run" in capsys.readouterr().err
         assert check("m.json", "--output", "r.json") == 0
-        out = capsys.readouterr().out
-        assert out.count("✅ same") == 2
+        assert capsys.readouterr().out == (
+            "✅ No regression against m.json: 2 pairs compared (tolerance 2%), all bit-identical\n"
+        )
         assert len(ResultCollection.load_partial("r.json")) == 4
 
     @pytest.mark.usefixtures("kept_pool")
@@ -488,7 +509,7 @@ class TestRealRuns:
         Path("broken").unlink()
         assert run([*again, "--rerun-failed"]) == 0
         capsys.readouterr()
-        assert check("f.json", "--run", "last", "-q") == 2
+        assert check("f.json", "--run", "last") == 2
         assert "diabetes/gbdt faulty: cell 42 after 2 failures" in capsys.readouterr().out
         assert check("f.json", "--run", "last", "-q", "--allow-flaky", "1") == 0
 
@@ -517,7 +538,7 @@ class TestRealRuns:
     def test_another_suite_than_the_recorded_one_is_a_restriction(self, files, capsys):
         """The pair that both have is compared; its parameters are not what they were, and that is said."""
         assert check("base.json", "--suite", "minimal", "--dry-run") == 0
-        code = check("base.json", "--suite", "minimal", "--quiet")
+        code = check("base.json", "--suite", "minimal", "-v")
         out = capsys.readouterr().out
         assert code == 2
         assert "california/gbdt boosters: not comparable" in out
@@ -532,9 +553,25 @@ class TestRealRuns:
         captured = capsys.readouterr()
         assert "## california/gbdt (1 seed)" in captured.out
         path = str(Path("tests", "baselines", "quick.json"))
+        assert captured.err.startswith(f"Note: no baseline at {path}, so nothing will be checked (exit 3); --record")
         assert f"No baseline at {path}: nothing was checked." in captured.err
-        assert f"boosters-eval baseline record --suite quick {path}" in captured.err
+        assert re.search(f"boosters-eval baseline record --run [0-9a-f]{{16}} {path}", captured.err)
         assert Path("r.csv").read_text().startswith("config,")
-        assert run(["baseline", "record", path, "--suite", "quick", "-q"]) == 0
+        assert run(["quick", "--record", "-q"]) == 0
         assert run(["quick"]) == 0
-        assert "✅ No regression against" in capsys.readouterr().out
+        captured = capsys.readouterr()
+        assert "✅ No regression against" in captured.out
+        assert "2 of 2 cells are taken over from earlier runs" in captured.err
+        assert run(["quick", "--fresh"]) == 0
+        assert "taken over" not in capsys.readouterr().err
+
+    @pytest.mark.usefixtures("kept_pool")
+    def test_quick_outside_a_checkout_checks_the_baseline_of_its_wheel(self, here, monkeypatch, capsys):
+        from boosters_eval.programs.baseline import commands
+        from boosters_eval.programs.benchmark import suites
+
+        monkeypatch.setitem(suites.SUITES._all(), "quick", suites.MINIMAL_SUITE)
+        assert run(["baseline", "record", "shipped.json", "--suite", "quick", "-q"]) == 0
+        monkeypatch.setattr(commands, "find_shipped", lambda suite: Path("shipped.json") if suite == "quick" else None)
+        assert run(["quick", "-q"]) == 0
+        assert "✅ No regression against shipped.json" in capsys.readouterr().out

@@ -48,6 +48,20 @@ def test_a_build_is_added_listed_shown_used_and_removed(boosters_eval, toy, plac
     assert "There is no build" in boosters_eval("builds", "show", build, check=3).stderr
 
 
+def test_wheel_that_is_a_pipe_is_one_sentence_and_keeps_nobody_waiting(boosters_eval, toy, place):
+    pipe = place / "toybooster-1.0-py3-none-any.whl"
+    os.mkfifo(pipe)
+    assert (
+        f"Cannot read {pipe}: it is no regular file." in boosters_eval("builds", "add", f"{toy}@{pipe}", check=3).stderr
+    )
+
+
+def test_build_whose_record_was_lost_is_told(boosters_eval, place):
+    (place / "home" / "builds" / "0123456789abcdef").mkdir(parents=True)
+    done = boosters_eval("builds", "list", "--json", check=0)
+    assert "Warning: 0123456789abcdef cannot be read: it is damaged or unfinished" in done.stderr
+
+
 def test_the_wheels_of_commits_are_listed_and_pruned(boosters_eval, place):
     """A bisection leaves them in the home, where nothing else would ever remove them."""
     wheel = place / "home" / "wheels" / "0123456789abcdef" / "toybooster-1.0-py3-none-any.whl"

@@ -51,7 +51,7 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
     assert at("good", "--no-held-out", "-o", "out/decision.json") == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
-    assert lines[:10] == [
+    assert lines[:11] == [
         "PROMOTED: tier bronze, threshold 0.79.",
         "  The lower bound 1.000 on 10 data sets reaches the threshold.",
         "",
@@ -61,9 +61,11 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
         "intraclass correlation  -",
         "flaky cells             none",
         "mean (not judged)       1.000, standard deviation 0",
+        "terms                   chosen after the run: tier, threshold, held-out data sets",
         "",
     ]
-    assert [line.partition(":")[0] for line in lines[10:]] == ["Note", "Note"]
+    assert [line.partition(":")[0] for line in lines[11:]] == ["Note", "Note", "Note"]
+    assert "Not checked of the baseline: it is a results file" in captured.out
     assert "Written: out/decision.json" in captured.err
     assert verify_decision(tmp_path / "out" / "decision.json") == ""
 

@@ -370,8 +370,8 @@ def test_a_library_under_test_that_is_new_in_the_run_has_nothing_to_be_held_agai
 def test_changed_parameters_are_named(make, against):
     run = make.run({"boosters": 1.05})
     run.results = [r.model_copy(update={"native_params": {"max_depth": 4, "eta": 0.1, "new": 1}}) for r in run.results]
-    note = against(run).regressions[0].note
-    assert note.startswith("parameters changed: max_depth 6 → 4, new unset → 1")
+    (cause,) = against(run).regressions[0].cause
+    assert cause.startswith("parameters changed: max_depth 6 → 4, new unset → 1")
 
 
 def test_another_build_of_the_same_version_is_said(make, against):
@@ -416,19 +416,19 @@ class TestStatistical:
     def test_an_improvement_within_tolerance_is_not_drift(self, make, against):
         assert status(against(make.run({"boosters": 0.985}), statistical=True)) is Status.WITHIN
 
-    def test_a_change_beyond_tolerance_that_may_be_noise_is_suspected_and_fails(self, make, against):
+    def test_a_change_beyond_tolerance_that_may_be_noise_is_undecided_and_fails(self, make, against):
         run = noisy(make, {0: 1.055, 1: 1.005, 2: 1.03})
         assert status(against(run)) is Status.REGRESSION
         found = against(run, statistical=True)
-        assert status(found) is Status.SUSPECTED
+        assert status(found) is Status.UNDECIDED
         assert (found.findings[0].seeds_needed, found.findings[0].n_recorded) == (29, 3)
-        assert found.findings[0].note.endswith(", 29 seeds would decide if the change stays as it is")
+        assert found.findings[0].note.endswith("; 29 seeds would decide if the change stays as it is")
         assert found.exit_code == ExitCode.REGRESSION
         assert code(found, fail_on_regression=False) == ExitCode.SUCCESS
 
-    def test_what_no_number_of_seeds_would_decide_is_suspected_too(self, make, against):
+    def test_what_no_number_of_seeds_would_decide_is_undecided_too(self, make, against):
         found = against(noisy(make, {0: 1.12, 1: 0.95, 2: 1.03}), statistical=True)
-        assert status(found) is Status.SUSPECTED
+        assert status(found) is Status.UNDECIDED
         assert found.findings[0].note.endswith(
             "no number of seeds would make such a change significant, as splits share rows"
         )
@@ -443,7 +443,7 @@ class TestStatistical:
 
         recorded = Snapshot.of_baseline(make_baseline(run(0.5, 0.6, 0.5, 0.6)))
         found = check(recorded, Snapshot.of_run(run(0.56, 0.62, 0.55, 0.63)), CheckRules(statistical=True))
-        assert found.findings[0].status is Status.SUSPECTED
+        assert found.findings[0].status is Status.UNDECIDED
         assert found.findings[0].note.endswith("more seeds would not decide, as they add no windows of time")
         assert found.findings[0].seeds_needed is None
 
@@ -452,8 +452,8 @@ class TestStatistical:
         assert status(against(run, statistical=True)) is Status.REGRESSION
         factories.remember(run, alpha=0.0125)
         found = against(run, statistical=True)
-        assert status(found) is Status.SUSPECTED
-        assert "p = 0.025 with 0.0125 or less needed, 4 seeds would decide" in found.findings[0].note
+        assert status(found) is Status.UNDECIDED
+        assert "p = 0.025 with 0.0125 or less needed; 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
         found = against(make.run({"boosters": 1.05}, seeds=1), recorded_seeds=1, statistical=True)

@@ -12,7 +12,7 @@ from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.commands import _recorded_only, grow_until_decided, plan_run
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.request import CheckRequest
-from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
+from boosters_eval.programs.baseline.snapshot import Snapshot, TakenBaseline, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import select_benchmarks
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.programs.benchmark.seeds import Growth, grow
@@ -39,7 +39,8 @@ def looks_at(change, noise=1.0, recorded=20, **rules):
     """The numbers of seeds at which `--seeds auto` looks before it stops, and what it says."""
     baseline = make_baseline(run_of(recorded, 0.0, noise=0.0))
     prepared = PreparedRun(None, None, Settings(), None, growth=Growth.of(max_seeds=recorded))
-    growth = grow_until_decided(prepared, baseline, CheckRules(statistical=True, seeds=5, **rules)).growth
+    taken, how = TakenBaseline(baseline, "b.json"), CheckRules(statistical=True, seeds=5, **rules)
+    growth = grow_until_decided(prepared, taken, how).growth
     asked, said = [], []
 
     def run(seeds):
@@ -58,7 +59,7 @@ def looks_at(change, noise=1.0, recorded=20, **rules):
         (-0.5, 1.0, [5]),  # much better
         (0.03, 0.1, [5]),  # worse beyond doubt
         (0.005, 0.1, [5]),  # surely within tolerance
-        (0.03, 1.0, [5, 10, 20]),  # suspected
+        (0.03, 1.0, [5, 10, 20]),  # undecided
         (0.01, 1.0, [5, 10, 20]),  # within tolerance, but not surely
     ],
 )
@@ -137,9 +138,9 @@ def test_a_run_that_added_seeds_is_told_of_seeds_at_the_level_of_looks():
     """The more looks there are, the lower is the level of each: what one test needs would not be enough."""
     before = Snapshot.of_baseline(make_baseline(run_of(5, 0.0, noise=0.0)))
     rules = CheckRules(statistical=True, alpha=0.05)
-    (once,) = check(before, Snapshot.of_run(run_of(5, 0.036)), rules).suspected
+    (once,) = check(before, Snapshot.of_run(run_of(5, 0.036)), rules).undecided
     looked = factories.remember(run_of(5, 0.036), alpha=0.05)
-    (added,) = check(before, Snapshot.of_run(looked), CheckRules(statistical=True)).suspected
+    (added,) = check(before, Snapshot.of_run(looked), CheckRules(statistical=True)).undecided
     assert added.p_value == once.p_value
     # Mean 0.042, spread 0.0270: of 7 seeds t = 2.48 > t(6) = 2.45, of 11 t = 2.66 > t(10) at 0.025 = 2.63.
     assert (once.seeds_needed, added.seeds_needed) == (7, 11)

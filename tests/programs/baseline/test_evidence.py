@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from boosters_eval.core.request import Repeat
-from boosters_eval.programs.baseline.check import count_seeds_needed, pair_evidence
+from boosters_eval.programs.baseline.evidence import PairOfSides, RecordedSide, count_seeds_needed, weigh_pair
 from boosters_eval.programs.baseline.snapshot import Snapshot
 from boosters_eval.stats.significance import compare_pair
 
@@ -26,7 +26,8 @@ def recorded(make, factor=1.0, **changes):
 
 
 def evidence(then, now):
-    return pair_evidence(then, now, "rmse", statistical=True, alpha=0.05)
+    sides = PairOfSides(RecordedSide(then), RecordedSide(now))
+    return weigh_pair(sides, "rmse", statistical=True, alpha=0.05)
 
 
 def test_the_p_value_is_that_of_the_corrected_test(make):
@@ -57,7 +58,9 @@ def test_equal_accuracies_rule_out_only_what_so_few_rows_could_show(make):
     def worst(rows, metric="accuracy"):
         fields = {"metrics": {metric: 0.9}, "primary_metric": metric, "n_valid": rows, "n_train": 4 * rows}
         record = recorded(make, **{name: lambda _, value=value: value for name, value in fields.items()})
-        found = pair_evidence(record, record, metric, statistical=True, alpha=0.05)
+        found = weigh_pair(
+            PairOfSides(RecordedSide(record), RecordedSide(record)), metric, statistical=True, alpha=0.05
+        )
         assert (found.worse, found.remark) == (False if found.tested else None, "")
         return found.worst
 
@@ -119,7 +122,7 @@ def test_a_user_s_metric_must_have_one_direction_on_both_sides(make):
         side.model_copy(update={"primary_metric": "own", "metrics": {"own": rmse}, "higher_is_better": higher})
         for side, higher in ((then, True), (now, False))
     )
-    found = pair_evidence(then, now, "own", statistical=False, alpha=0.05)
+    found = weigh_pair(PairOfSides(RecordedSide(then), RecordedSide(now)), "own", statistical=False, alpha=0.05)
     assert found.obstacle == "the baseline says that more own is better, the run that less is"
 
 
@@ -130,5 +133,5 @@ def test_counted_metric_is_tested_with_at_least_one_row_of_noise(make):
         recorded(make, metrics=lambda index, lost=lost: {"rmse": 1.0, "accuracy": scores[index] - lost - 1e-5 * index})
         for lost in (0.0, 1 / 200)
     )
-    found = pair_evidence(then, now, "accuracy", statistical=True, alpha=0.05)
+    found = weigh_pair(PairOfSides(RecordedSide(then), RecordedSide(now)), "accuracy", statistical=True, alpha=0.05)
     assert found.worse is False

@@ -6,13 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from filelock import FileLock
 
 import boosters_eval as be
 import toys
 from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError
 from boosters_eval.core.errors import BuildError
 from boosters_eval.core.machine import Disturbance
+from boosters_eval.core.temporary import clear_abandoned, own_folder
 from boosters_eval.core.terms import listen, speaking_of
 from boosters_eval.engine.cell import Installation
 from boosters_eval.engine.runs import find_run
@@ -309,18 +309,18 @@ def test_a_commit_is_built_once_per_command_wherever_the_wheel_is_written(reposi
     assert build_commit(repository, "HEAD", BUILD) != first
 
 
-def test_what_a_killed_build_left_is_removed_and_what_another_one_uses_stays(repository, tmp_path):
-    left, used = (tmp_path / f"boosters-eval-commit-{name}" for name in ("left", "used"))
-    for folder in (left, used):
-        folder.mkdir()
-        git(repository, "worktree", "add", "--detach", str(folder / "tree"), "HEAD~1")
-    with FileLock(used / "lock"):
+def test_git_forgets_what_a_killed_build_left_and_what_another_one_uses_stays(repository, tmp_path):
+    """The folder itself is cleared with all that is temporary, by whichever command comes next."""
+    with own_folder(tmp_path) as used:
+        left = tmp_path / "boosters-eval-tmp-left"
+        left.mkdir()
+        for folder in (left, used):
+            git(repository, "worktree", "add", "--detach", str(folder / "tree"), "HEAD~1")
+        clear_abandoned(tmp_path)
+        assert not left.exists()
         build_commit(repository, "HEAD", BUILD)
-    assert not left.exists()
-    assert [line.split()[0] for line in git(repository, "worktree", "list").splitlines()] == [
-        str(repository),
-        str(used / "tree"),
-    ]
+        known = [line.split()[0] for line in git(repository, "worktree", "list").splitlines()]
+        assert known == [str(repository), str(used / "tree")]
 
 
 def test_asking_for_the_wheel_of_a_commit_counts_as_a_use(repository):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from boosters_eval.programs.history.compare import NOT_COMPARABLE, compare_series
+from boosters_eval.stats.rows import RowScores
 from boosters_eval.stats.significance import compare_pair, compare_times
 from histories import a_series, an_entry, on_other_splits
 
@@ -24,6 +25,31 @@ def test_shared_splits_are_paired_by_the_corrected_test():
     assert (found.p_value, found.interval) == (expected.p_value, expected.interval)
     assert found.difference == pytest.approx(np.mean(WORSE) - np.mean(SCORES))
     assert compare_series(a_series(WORSE), a_series(SCORES)).verdict == "better"
+
+
+def test_rows_that_both_runs_kept_decide_where_splits_cannot():
+    rng = np.random.default_rng(1)
+    then = rng.gamma(2.0, size=1000)
+    now = then + 0.015 + 0.1 * rng.normal(size=1000)
+
+    def kept(losses):
+        def rows_of(series, one):
+            rows = np.arange(one.seed, 1000, 5)
+            return RowScores(0, one.seed, 5, rows, losses[rows].mean(), losses[rows])
+
+        return rows_of
+
+    sides = [a_series([losses[seed::5].mean() for seed in range(5)], "mae") for losses in (then, now)]
+    by_rows = compare_series(*sides, alpha=0.01, rows=(kept(then), kept(now)))
+    by_splits = compare_series(*sides, alpha=0.01)
+    assert (by_rows.verdict, by_splits.verdict) == ("worse", "inconclusive")
+    assert compare_series(*sides, alpha=0.01, rows=(kept(then), lambda *_: None)) == by_splits
+
+
+def test_relative_changes_are_relative_to_the_error():
+    before, after = (a_series(values, "r2", higher_is_better=True) for values in (SCORES, WORSE))
+    found = compare_series(before, after)
+    assert found.percent == pytest.approx(100 * found.difference / (1 - np.mean(SCORES)))
 
 
 def test_a_direction_is_that_of_the_metric():

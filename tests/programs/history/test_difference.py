@@ -2,8 +2,10 @@
 
 import pytest
 
+from boosters_eval import compare
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.history.difference import compare_entries, compare_runs
+from boosters_eval.programs.history.difference import _read_rows, compare_entries, compare_runs
+from boosters_eval.programs.history.query import find_run, read_run
 from histories import a_history, a_series, an_entry
 from written_runs import SEEDS, written_run
 
@@ -19,6 +21,19 @@ def test_a_competitor_whose_cells_all_failed_is_worse_than_before(tmp_path):
     assert {(one.verdict, one.how) for one in back.changes} == {
         ("inconclusive", f"no number: {len(SEEDS)} cells failed before")
     }
+
+
+def test_the_rows_of_a_run_are_those_of_its_numbers(home):
+    compare("iris", "boosters", seeds=2, jobs=1)
+    entry = find_run("last")
+    series, _ = read_run(entry)
+    rows_of = _read_rows(entry, None)
+    scores = {one.metric: one for one in series if one.metric in ("mlogloss", "accuracy")}
+    assert len(scores) == 2
+    for one in scores.values():
+        found = [rows_of(one, each) for each in one.observations]
+        assert [each.value for each in found] == pytest.approx([each.value for each in one.observations])
+        assert len({each.rows.tobytes() for each in found}) == 2
 
 
 def difference(before, after, metrics=()):
@@ -39,7 +54,7 @@ def test_two_runs_are_compared_number_by_number():
     assert "| 4.6.0 → 4.7.0 |" in text
     assert "on the same 5 splits" in text
     assert "\n\nWorse: boosters Train time (s).\n\n" in text
-    assert difference(first, first).document().tables()[0].answer == "All 6 numbers are identical."
+    assert difference(first, first).document().tables()[0].answer == ("All 6 numbers are identical.",)
     page = found.to_html()
     assert "<title>run00039 against run00000</title>" in page
     assert '<span class="verdict worse">worse</span>' in page
@@ -52,15 +67,14 @@ def test_an_identical_rerun_is_called_identical_whatever_its_times(tmp_path):
         written_run(tmp_path, day, train_time_s=seconds, **timed)
     run = written_run(tmp_path, 3, version="1.1", train_time_s=1.0, **timed)
     again = compare_runs(f"{run.run_id}/1", run.run_id, home=tmp_path)
-    assert again.document().tables()[0].answer == "All 3 numbers are identical."
+    assert again.document().tables()[0].answer == ("All 3 numbers are identical.",)
     assert "Both are the same run." in again.notes
     first = next(path.name for path in (tmp_path / "runs").iterdir() if path != run.path)
     rerun = compare_runs(f"{first}/1", first, home=tmp_path)
     assert (rerun.before.run, rerun.after.run) == (f"{first}/1", f"{first}/2")
     (table,) = rerun.document().tables()
-    assert (
-        table.answer
-        == "The score is identical. No other number is clearly better or worse, of 3 that could be compared."
+    assert table.answer == (
+        "The score is identical. No other number is clearly better or worse, of 3 that could be compared.",
     )
     times = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0]
     before = [a_series(times), a_series(times, "train_time_s")]
@@ -69,17 +83,17 @@ def test_an_identical_rerun_is_called_identical_whatever_its_times(tmp_path):
         a_series([3.1, 2.9, 3.0, 3.2, 2.8, 3.0], "train_time_s", entry=an_entry(1)),
     ]
     slower = difference(before, after).document().tables()[0]
-    assert slower.answer == "Worse: boosters Train time (s). The score is identical."
+    assert slower.answer == ("Worse: boosters Train time (s). The score is identical.",)
     alone = difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1))]).document().tables()[0]
-    assert alone.answer == "The number is identical."
+    assert alone.answer == ("The number is identical.",)
 
 
 def test_numbers_that_cannot_be_compared_are_never_told_as_unchanged():
     before, after = [a_series([0.5, 0.6])], [a_series([0.9, 0.9], settings="other", entry=an_entry(1))]
     (table,) = difference(before, after).document().tables()
-    assert table.answer == "Nothing could be compared: the settings differ."
+    assert table.answer == ("Nothing could be compared: the settings differ.",)
     noisy = difference([a_series([0.5, 0.6])], [a_series([0.51, 0.6], entry=an_entry(1))]).document().tables()[0]
-    assert noisy.answer == "No number is clearly better or worse, of 1 that could be compared."
+    assert noisy.answer == ("No number is clearly better or worse, of 1 that could be compared.",)
 
 
 def test_what_only_one_run_has_is_shown_and_no_pass():

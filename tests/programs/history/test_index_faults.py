@@ -52,7 +52,14 @@ def _without_table(path):
         other.execute("DROP TABLE texts")
 
 
+def _no_text(path):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("UPDATE runs SET versions = CAST(X'7BA8A87D' AS TEXT)")
+        other.commit()
+
+
 DAMAGES = [
+    _no_text,
     lambda path: path.unlink(),
     lambda path: path.write_bytes(b""),
     lambda path: path.write_bytes(path.read_bytes()[:5000]),

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, UnknownNameError
 from boosters_eval.core.files import check_writable
-from boosters_eval.core.terms import given, named, the
+from boosters_eval.core.terms import given, named, tell, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import check_names
+from boosters_eval.programs.baseline.advice import follow_up
 from boosters_eval.programs.baseline.check import check, check_rules, make_rules
 from boosters_eval.programs.baseline.document import CheckFindings, describe_size
-from boosters_eval.programs.baseline.model import load_baseline, save_baseline
-from boosters_eval.programs.baseline.request import CheckRequest, Selection
+from boosters_eval.programs.baseline.evidence import RecordedSide
+from boosters_eval.programs.baseline.model import Baseline, load_baseline, save_baseline
+from boosters_eval.programs.baseline.power import describe_power, find_power
+from boosters_eval.programs.baseline.request import CheckRequest, RecordRequest, Selection
+from boosters_eval.programs.baseline.sidecar import RunRows, save_sidecar
 from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline, take_baseline
+from boosters_eval.programs.baseline.update import merge_baselines, refuse_damage
 from boosters_eval.programs.benchmark.benchmarks import find_competitors, make_benchmarks
 from boosters_eval.programs.benchmark.compare import ComparisonFindings, announce, describe_plan, prepare_suite
 from boosters_eval.programs.benchmark.planning import prepare
@@ -36,13 +41,16 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Findings, Screen
     from boosters_eval.engine.cell import Build
     from boosters_eval.programs.baseline.findings import Check, CheckRules, Finding
-    from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.power import PairPower
     from boosters_eval.programs.baseline.request import (
+        CheckSuiteRequest,
         FullRequest,
         QuickRequest,
-        RecordRequest,
         ResultsOf,
+        UpdateRequest,
     )
+    from boosters_eval.programs.baseline.sidecar import RowStore
+    from boosters_eval.programs.baseline.snapshot import TakenBaseline
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.reports.document import Document
@@ -56,6 +64,12 @@ def find_default_path(name: str = "baseline") -> Path:
     return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
 
 
+def find_shipped(suite: str) -> Path | None:
+    """The baseline that an installed version of this program brings along; a checkout has its own."""
+    path = Path(__file__).parents[2] / "baselines" / f"{suite}.json"
+    return path if path.is_file() and not os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") else None
+
+
 def count_wanted_seeds(seeds: int | str | None) -> int | None:
     """How many seeds the user asks for, here or in the environment; `auto` says so only with a plan."""
     asked = seeds is not None or os.environ.get("BOOSTERS_EVAL_SEEDS")
@@ -63,7 +77,10 @@ def count_wanted_seeds(seeds: int | str | None) -> int | None:
 
 
 def plan_run(
-    request: RecordRequest | CheckRequest, baseline: Baseline | None = None, *, recorded_only: bool = False
+    request: RecordRequest | CheckRequest | UpdateRequest,
+    baseline: Baseline | None = None,
+    *,
+    recorded_only: bool = False,
 ) -> tuple[PreparedRun, dict[str, Any]]:
     """The plan, and the rules that follow from what of the baseline the user left out on purpose.
 
@@ -170,11 +187,11 @@ def _usable_seeds(baseline: Baseline | None) -> int:
     return count
 
 
-def grow_until_decided(prepared: PreparedRun, baseline: Baseline, rules: CheckRules) -> PreparedRun:
+def grow_until_decided(prepared: PreparedRun, taken: TakenBaseline, rules: CheckRules) -> PreparedRun:
     """The run, which with `auto` adds seeds until every pair that counts is decided against the baseline."""
     if prepared.growth is None:
         return prepared
-    before = Snapshot.of_baseline(baseline)
+    before = taken.snapshot
 
     def pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
         found = check(before, Snapshot.of_run(results), rules.replace(alpha=rule.level))
@@ -197,7 +214,7 @@ def record_baseline(request: RecordRequest) -> Findings:
     path = request.file or request.output or find_default_path()
     if not request.dry_run:
         check_writable(path)
-    replaced = _replaced(path)
+    old = _read_replaced(path)
     results = _read_results(request)
     if results is None:
         prepared, _ = plan_run(request)
@@ -206,9 +223,47 @@ def record_baseline(request: RecordRequest) -> Findings:
             return describe_plan(prepared)
         results = execute_prepared(prepared)
     made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
+    if isinstance(old, Baseline):
+        refuse_damage(old, made, path, results.run_id if results.folder else None, force=request.force)
     if not request.dry_run:
-        save_baseline(made, path)
-    return RecordFindings(made, path, replaced, dry=request.dry_run)
+        write_baseline(made, path, results)
+    power = () if results.folder is None else tuple(_find_powers(made, RunRows(results.folder.predictions)))
+    return RecordFindings(made, path, _describe_replaced(old), dry=request.dry_run, power=power)
+
+
+def _find_powers(baseline: Baseline, store: RowStore) -> Iterator[PairPower]:
+    found = (find_power(RecordedSide(result, store)) for result in baseline.results)
+    return (power for power in found if power is not None)
+
+
+def update_baseline(request: UpdateRequest) -> Findings:
+    """Merge the pairs of a run into a baseline, where nothing gets worse or somebody says why."""
+    path = request.file or find_default_path()
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {quote(str(path))}'.")
+    taken = take_baseline(path, "file")
+    results = _read_results(request)
+    if results is None:
+        prepared, _ = plan_run(request, taken.baseline, recorded_only=True)
+        announce(prepared)
+        if request.dry_run:
+            return describe_plan(prepared)
+        results = execute_prepared(prepared)
+    made = make_baseline(results, allow_flaky=request.allow_flaky)
+    names = {"libraries": _labels(request.libraries) or (), "datasets": request.datasets}
+    found = merge_baselines(taken.baseline, made, **names, accept=request.accept.strip())
+    if found.refused or request.dry_run:
+        return found
+    write_baseline(found.baseline, path, results, *([taken.store] if taken.store is not None else []))
+    return replace(found, path=path)
+
+
+def write_baseline(baseline: Baseline, path: Path, results: ResultCollection, *others: RowStore) -> None:
+    """The file, and beside it what the recorded fits predicted; `others` have the predictions of earlier ones."""
+    stores = [RunRows(results.folder.predictions)] if results.folder is not None else []
+    if not path.is_relative_to("/dev"):
+        save_sidecar(baseline, path, [*stores, *others])
+    save_baseline(baseline, path)
 
 
 @dataclass(frozen=True)
@@ -219,6 +274,7 @@ class RecordFindings(ReportedFindings):
     path: Path
     replaced: str = ""
     dry: bool = False
+    power: tuple[PairPower, ...] = ()  # of the pairs whose rows were kept
 
     def document(self) -> Document:
         return replace(self.baseline.document(), answer=(self._answer(),))
@@ -235,6 +291,8 @@ class RecordFindings(ReportedFindings):
             if not self.dry:
                 how = "" if self.baseline.config.suite in SUITES else " --run RUN"  # another run of the same comparison
                 screen.note(f"To check a later version: boosters-eval baseline check {quote(str(self.path))}{how}")
+            for line in describe_power(list(self.power)):
+                screen.note(f"Power: {line}.")
         for item in self.baseline.absent:
             screen.note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
 
@@ -242,16 +300,21 @@ class RecordFindings(ReportedFindings):
         return f"{'Would record' if self.dry else 'Recorded'}: {self.path} ({describe_size(self.baseline)})"
 
 
-def _replaced(path: Path) -> str:
-    """The baseline that is about to be replaced, in words; a file that is something else is not replaced."""
+def _read_replaced(path: Path) -> Baseline | str:
+    """The baseline that is about to be replaced, or what it is; a file that is something else is not replaced."""
     if not path.is_file() or path.is_relative_to("/dev"):
         return ""
     try:
-        old = load_baseline(path)
+        return load_baseline(path)
     except OtherVersionError:
         return "one of another version of boosters-eval"
     except ConfigError as error:
         raise ConfigError(f"{path} exists and is no baseline, so it is not replaced: {error}") from None
+
+
+def _describe_replaced(old: Baseline | str) -> str:
+    if isinstance(old, str):
+        return old
     held = f"{count_of(len(old.results), 'pair')}, {count_of(len(old.config.seeds), 'seed')}"
     return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({held})"
 
@@ -262,22 +325,21 @@ class PreparedCheck:
 
     run: PreparedRun
     rules: CheckRules
-    baseline: Baseline | None = None  # None: only whether every cell works is checked
-    name: str = ""  # of the baseline
+    taken: TakenBaseline | None = None  # None: only whether every cell works is checked
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Every (config, library) pair that will run, and every one of the baseline."""
         found = [(cell.spec.name, cell.target.name) for cell in self.run.plan.cells]
-        recorded = [result.key for result in self.baseline.results] if self.baseline else []
+        recorded = [result.key for result in self.taken.baseline.results] if self.taken else []
         return list(dict.fromkeys([*found, *recorded]))
 
     def judge(self, results: ResultCollection) -> Check:
         """The verdict on its results: without a baseline, against themselves, which finds only failures."""
-        if self.baseline is not None:
-            return _judge(self.baseline, results, self.rules, self.name)
+        if self.taken is not None:
+            return _judge(self.taken, results, self.rules)
         after = Snapshot.of_run(results)
-        return check(after, after, self.rules, self.name)
+        return check(after, after, self.rules, "")
 
 
 def prepare_check(request: CheckRequest) -> PreparedCheck:
@@ -285,9 +347,7 @@ def prepare_check(request: CheckRequest) -> PreparedCheck:
     if request.is_read:
         source = "run" if request.run is not None else "results"
         raise ConfigError(f"{the(source)} leaves nothing to prepare: check_baseline() checks it.")
-    if request.baseline is None:
-        return _prepare(request, None, "")
-    return _prepare(request, *take_baseline(request.baseline, "baseline"))
+    return _prepare(request, None if request.baseline is None else take_baseline(request.baseline, "baseline"))
 
 
 def check_baseline(request: CheckRequest) -> Findings:
@@ -297,29 +357,36 @@ def check_baseline(request: CheckRequest) -> Findings:
         raise ConfigError(
             f"{given} does not exist; record it with 'boosters-eval baseline record {quote(str(given))}'."
         )
-    before, name = take_baseline(given, "baseline")
+    before = take_baseline(given, "baseline")
     results = _read_results(request)
     if results is not None:
         named = _labels(request.libraries)
         results = _only(results, named)
         rules = make_rules(request, only_libraries=named, seeds=count_wanted_seeds(request.seeds))
-        return CheckFindings(_judge(before, results, rules, name), request, results)
-    prepared = _prepare(request, before, name, recorded_only=True)
+        return _conclude(_judge(before, results, rules), before, request, results)
+    prepared = _prepare(request, before, recorded_only=True)
     announce(prepared.run)
     if request.dry_run:
         return describe_plan(prepared.run)
     results = execute_prepared(prepared.run)
-    return CheckFindings(prepared.judge(results), request, results)
+    return _conclude(prepared.judge(results), before, request, results)
 
 
-def check_suite(request: QuickRequest | FullRequest) -> Findings:
-    """Run a suite and check its baseline; without one, show the results and say that nothing was checked."""
+def check_suite(request: QuickRequest | FullRequest | CheckSuiteRequest) -> Findings:
+    """Run a suite and check its baseline; without one, say so, show the results and that nothing was checked."""
     path = find_default_path(request.suite)
-    if path.exists():
-        return check_baseline(CheckRequest(**vars(request), suite=request.suite, baseline=path))
+    if request.record:
+        names = (*Selection.parameters, "allow_flaky", "continue_on_error")
+        given_ = {name: getattr(request, name) for name in names}
+        return record_baseline(RecordRequest(**given_, suite=request.suite, file=path))
+    known = path if path.exists() else find_shipped(request.suite)
+    if known is not None:
+        same = {name: value for name, value in vars(request).items() if name != "record"}
+        return check_baseline(CheckRequest(**same, suite=request.suite, baseline=known))
     shared = {name: getattr(request, name) for name in (*Selection.parameters, *Tolerant.parameters, "output")}
     asked = SuiteRequest(**shared, suite=request.suite)
     prepared = prepare_suite(asked)
+    tell(f"Note: no baseline at {path}, so nothing will be checked (exit 3); {named('record')} makes one of this run.")
     announce(prepared)
     return (
         describe_plan(prepared) if request.dry_run else UncheckedFindings(execute_prepared(prepared), asked, path=path)
@@ -344,34 +411,38 @@ class UncheckedFindings(ComparisonFindings):
         if request.output is not None and not screen.quiet:
             self.show(screen)  # they are in a file, and are shown all the same
         super().conclude(screen)
-        only = "".join(f" --library {quote(name)}" for name in request.libraries or ())
+        run = f" --run {self.results.run_id}" if self.results.run_id else ""
         screen.note(
-            f"No baseline at {self.path}: nothing was checked. Record one with 'boosters-eval baseline record --suite"
-            f" {request.suite}{only} {quote(str(self.path))}'."
+            f"No baseline at {self.path}: nothing was checked. To make one of this run: 'boosters-eval baseline"
+            f" record{run} {quote(str(self.path))}'."
         )
 
 
-def _prepare(
-    request: CheckRequest, baseline: Baseline | None, name: str, *, recorded_only: bool = False
-) -> PreparedCheck:
+def _prepare(request: CheckRequest, taken: TakenBaseline | None, *, recorded_only: bool = False) -> PreparedCheck:
     """The plan, with the rules that it restricts; mistakes in them are told before the run, not after it."""
-    prepared, restriction = plan_run(request, baseline, recorded_only=recorded_only)
+    prepared, restriction = plan_run(request, taken.baseline if taken else None, recorded_only=recorded_only)
     rules = make_rules(request, **restriction)
-    if baseline is None:
+    if taken is None:
         return PreparedCheck(prepared, rules)
     pairs = [(cell.spec.name, cell.target.name) for cell in prepared.plan.cells]
-    check_rules(Snapshot.of_baseline(baseline), pairs, rules)
-    return PreparedCheck(grow_until_decided(prepared, baseline, rules), rules, baseline, name)
+    check_rules(taken.snapshot, pairs, rules)
+    return PreparedCheck(grow_until_decided(prepared, taken, rules), rules, taken)
 
 
-def _judge(before: Baseline, results: ResultCollection, rules: CheckRules, name: str) -> Check:
-    sides = Snapshot.of_baseline(before), Snapshot.of_run(results)
+def _judge(taken: TakenBaseline, results: ResultCollection, rules: CheckRules) -> Check:
+    sides = taken.snapshot, Snapshot.of_run(results)
     if are_same_outcomes(*sides):
         raise ConfigError(
-            f"{name} was recorded from this very run ({results.run_id}): comparing it with itself proves nothing."
+            f"{taken.name} was recorded from this very run ({results.run_id}): comparing it with itself proves nothing."
             " Run it again."
         )
-    return check(*sides, rules, name)
+    return check(*sides, rules, taken.name)
+
+
+def _conclude(found: Check, taken: TakenBaseline | None, request: CheckRequest, results: ResultCollection) -> Findings:
+    if taken is not None:
+        found = follow_up(found, taken, results, request.home)
+    return CheckFindings(found, request, results)
 
 
 def _read_results(request: ResultsOf) -> ResultCollection | None:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.terms import given, named
-from boosters_eval.core.text import clean, count_of, lower_initial
+from boosters_eval.core.text import clean, count_of, join_words, lower_initial
 from boosters_eval.metrics import label
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
@@ -37,7 +37,8 @@ _MARKS = {**dict.fromkeys((*_CALM, Status.IMPROVED), "✅"), Status.DRIFT: "⚠"
 _KINDS = {"✅": "better", "⚠": "warn", "❌": "worse"}
 _FEW_DIGITS, _MANY_DIGITS = 4, 9
 _FEW_CELLS = 3
-_SHOWN = 40  # pairs up to which all are listed, even if nothing changed
+_PASSING = 6  # lines that a check prints that passes
+_NAMED = 5  # pairs in a sentence
 
 
 def lay_out_check(check: Check, *, everything: bool = True) -> Document:
@@ -48,17 +49,19 @@ def lay_out_check(check: Check, *, everything: bool = True) -> Document:
     )
     counts = {
         "Regressions": len(check.regressions),
-        "Suspected": len(check.suspected),
+        "Undecided": len(check.undecided),
         "Without an answer": len(check.unanswered),
         "Failed cells": check.errors,
         "Flaky cells": check.n_flaky,
     }
-    notes = tuple(map(clean, (*_describe_home(check), *check.notes, *_advise(check))))
+    following = (f"Next: {command}" for command in check.next)
+    notes = tuple(map(clean, (*_describe_home(check), *check.notes, *_advise(check), *following)))
     return Document(
         clean(f"Check against {check.name}" if check.name else "Check for failures"),
         tuple(map(clean, _answer(check))),
         facts=(
             Fact("Pairs compared", str(len(check.counted))),
+            Fact("Judged by", "means" if check.without else "means and rows"),
             *(Fact(name, str(count), alarm=bool(count)) for name, count in counts.items()),
         ),
         sections=(
@@ -82,18 +85,85 @@ def describe_check(check: Check) -> list[str]:
     return out
 
 
+def summarize_check(check: Check) -> list[str]:
+    """What a person must know, the verdict first: what fails and why, what did not move, and the next command.
+
+    Of a check that passes these are a few lines; `describe_check` tells everything.
+    """
+    lines = [*_answer(check), *_tell_doubts(check)]
+    improved = [f for f in check.findings if f.counts and f.status is Status.IMPROVED]
+    if improved:
+        lines.append(f"✅ Improved beyond tolerance: {join_words(f'{f.config} {f.library}' for f in improved)}.")
+    lines += [f"{text}." for text in _describe_upgrades(check)]
+    if not check.passed:
+        lines += _tell_unmoved(check)
+    lines += [f"Note: {note}" for note in (*_tell_without(check), *check.notes, *_advise(check))]
+    lines += [f"Next: {command}" for command in check.next]
+    if check.passed and len(lines) > _PASSING:
+        hidden = len(lines) - _PASSING + 1
+        lines = [*lines[: _PASSING - 1], f"{named('verbose')} shows {count_of(hidden, 'further remark')}."]
+    return [clean(line) for line in lines]
+
+
+def verdict_line(check: Check) -> str:
+    """The verdict alone, with the pairs that fail."""
+    failing = [f for f in check.findings if f.fails]
+    head = clean(_headline(check).rstrip(":"))
+    return (
+        f"{head}: {clean(join_words((f'{f.config} {f.library}' for f in failing), most=_NAMED))}" if failing else head
+    )
+
+
+def _tell_doubts(check: Check) -> Iterator[str]:
+    """What passes, although it is worse for certain, or beyond tolerance but not shown."""
+    doubtful = [f for f in check.findings if f.counts and not f.fails]
+    for finding in doubtful:
+        if finding.status in (Status.DRIFT, Status.UNDECIDED):
+            yield f"⚠ {describe_pair(finding)}"
+
+
+def _tell_without(check: Check) -> Iterator[str]:
+    if check.without and check.name:
+        have = "have" if " and " in check.without else "has"
+        yield f"Only means were compared: {check.without} {have} no predictions, so no row could be tested."
+
+
+def _tell_unmoved(check: Check) -> Iterator[str]:
+    """What predicts the same as it did: nothing changed there."""
+    mine = [f for f in check.findings if f.identical]
+    compared = [f for f in check.findings if f.current is not None and f.baseline is not None]
+    whole = [
+        name
+        for name in dict.fromkeys(f.library for f in compared)
+        if all(f.identical for f in compared if f.library == name)
+    ]
+    if whole:
+        pairs = sum(finding.library in whole for finding in mine)
+        yield f"Did not move: {join_words(whole)}, with bit-identical predictions in {count_of(pairs, 'pair')}."
+    rest = [f for f in mine if f.library not in whole]
+    if rest:
+        told = join_words((f"{f.config} {f.library}" for f in rest), most=_NAMED)
+        yield f"Did not move{' either' if whole else ''}: {told}, with bit-identical predictions."
+
+
 def _headline(check: Check) -> str:
     if check.regressions:
         return f"❌ Regression detected in {count_of(len({f.config for f in check.regressions}), 'config')}:"
-    if check.suspected:
+    if check.undecided:
         return _suspicion(check)
     if check.unanswered:
         return f"❌ Not checked against {check.name}: {count_of(len(check.unanswered), 'pair')} without an answer:"
     if not check.counted:
         what = f"name what does with {named('libraries_under_test')}"
         return f"❌ Nothing that counts was compared with {check.name}; {what}"
-    rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
-    held = f"o regression against {check.name}: {count_of(len(check.counted), 'pair')} compared ({rule})"
+    rule = f"tolerance {_share(check.rules.tolerance)}"
+    if check.rules.statistical:
+        rule += (
+            ", only what rows show fails" if any(f.by_rows or f.identical for f in check.counted) else ", paired test"
+        )
+    same = len([f for f in check.counted if f.identical])
+    equal = "" if not same else ", all bit-identical" if same == len(check.counted) else f", {same} bit-identical"
+    held = f"o regression against {check.name}: {count_of(len(check.counted), 'pair')} compared ({rule}){equal}"
     wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
     return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
 
@@ -102,14 +172,14 @@ def _answer(check: Check) -> Iterator[str]:
     """The headline, and below each reason the pairs that it is about."""
     yield _headline(check)
     yield from _indent(check.regressions)
-    if check.regressions and check.suspected:
+    if check.regressions and check.undecided:
         yield _suspicion(check)
-    yield from _indent(check.suspected)
-    if (check.regressions or check.suspected) and check.unanswered:
+    yield from _indent(check.undecided)
+    if (check.regressions or check.undecided) and check.unanswered:
         yield f"❌ {count_of(len(check.unanswered), 'pair')} without an answer:"
     yield from _indent(check.unanswered)
     if check.broken or check.not_run:
-        if check.regressions or check.suspected or check.unanswered or not check.counted:
+        if check.regressions or check.undecided or check.unanswered or not check.counted:
             yield f"❌ {_failed(check)}:"
         for finding in check.broken:  # the run is not what it was meant to be
             upgrade = " → ".join(finding.upgrade) if finding.upgrade else ""
@@ -128,7 +198,7 @@ def _indent(findings: list[Finding]) -> Iterator[str]:
 
 
 def _suspicion(check: Check) -> str:
-    return f"❌ Regression suspected in {count_of(len({f.config for f in check.suspected}), 'config')}:"
+    return f"❌ Beyond tolerance, but undecided in {count_of(len({f.config for f in check.undecided}), 'config')}:"
 
 
 def _failed(check: Check) -> str:
@@ -153,7 +223,11 @@ def describe_pair(finding: Finding) -> str:
     relative = f"{_change(change, finding.tolerance)}, tolerance {_share(finding.tolerance)}"
     verdict = "" if finding.status is Status.REGRESSION else f" {finding.status.value}:"
     note = f" ({finding.note})" if finding.note else ""
-    return f"{where}:{verdict} {label(finding.metric)} {new} {sign} baseline {old} ({relative}){note}{flaky}"
+    moved = f"; moved: {'; '.join(finding.cause)}" if finding.cause else ""
+    since = f"; {finding.since}" if finding.since else ""
+    return (
+        f"{where}:{verdict} {label(finding.metric)} {new} {sign} baseline {old} ({relative}){note}{moved}{since}{flaky}"
+    )
 
 
 def _flakiness(finding: Finding) -> str:
@@ -240,25 +314,16 @@ def _advise(check: Check) -> Iterator[str]:
     """The next step where something fails."""
     file = "FILE" if check.name == UNNAMED else quote(check.name)
     record = f"boosters-eval baseline record {file}" + (f" --suite {quote(check.suite)}" if check.suite else "")
-    worse = [f for f in check.regressions if f.status is Status.REGRESSION]
-    if worse:
-        seeds = max(f.n_recorded for f in worse)
-        yield f"If the change is intended, make it the new baseline: '{record} --seeds {seeds}'."
-    upgraded = next((f for f in worse if f.upgrade), None)
-    if upgraded and upgraded.upgrade:
-        about = f"--library {quote(upgraded.library)} --dataset {quote(upgraded.config.partition('/')[0])}"
-        versions = quote("..".join(upgraded.upgrade))
-        yield f"To find the version that made it worse: 'boosters-eval bisect {about} --versions {versions}'."
     if any(f.status is Status.SKIPPED for f in check.unanswered):
         yield f"To check only some libraries, name them with {named('libraries')}."
     if any(f.status is Status.UNLIKE for f in check.unanswered):
         yield f"Where data or splits have changed on purpose, record a new baseline: '{record}'."
-    wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
-    if any(f.n_seeds < f.n_recorded for f in check.suspected):
+    wanted = [f.seeds_needed for f in check.undecided if f.seeds_needed]
+    if any(f.n_seeds < f.n_recorded for f in check.undecided):
         command = f"boosters-eval baseline check {file} --statistical --seeds auto"
         yield f"'{command}' adds recorded seeds until it is decided."
     elif wanted:
-        needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
+        needed, recorded = max(wanted), max(f.n_recorded for f in check.undecided)
         have = f"{check.name} has {count_of(recorded, 'seed')}, and {needed} would decide"
         yield f"{have}; with the recorded versions installed, run '{record} --seeds {needed}'."
 
@@ -293,7 +358,7 @@ def annotate_check(check: Check) -> list[str]:
     """GitHub's workflow commands; what does not fail the job is not an error there."""
     level = "error" if check.rules.fail_on_regression else "warning"
     found = [(level, "Regression", f) for f in check.regressions]
-    found += [(level, "Suspected", f) for f in check.suspected]
+    found += [(level, "Undecided", f) for f in check.undecided]
     found += [("error", "Not checked", f) for f in check.unanswered]
     found += [("error", "Failed", f) for f in check.broken]
     told = [finding for _, _, finding in found]
@@ -350,7 +415,7 @@ def judge_pair(check: Check, config: str, library: str) -> tuple[Literal["passed
 
 
 def _judge(finding: Finding, check: Check) -> str:
-    if finding.failure in ("regression", "suspected"):
+    if finding.failure in ("regression", "undecided"):
         return "failure"
     if finding.fails or finding.failed_cells or (finding.flaky and check.too_flaky):
         return "error"
@@ -417,19 +482,21 @@ class CheckFindings(ReportedFindings):
         return verdict if self.results is None else _join(verdict, build_document(self.results, "comparison"))
 
     def show(self, screen: Screen) -> None:
-        """The verdict and the tables; outside a terminal the verdict in the RFC's form, and tables in Markdown."""
-        if screen.quiet or not screen.is_terminal:
-            screen.say(str(self.check))
+        """What a person must know; if quiet only the verdict, if verbose all tables, outside a terminal in Markdown."""
         if screen.quiet:
+            screen.say(verdict_line(self.check))
             return
-        document = self._lay_out_text(everything=screen.verbose or len(self.check.findings) <= _SHOWN)
+        if not screen.verbose:
+            for line in summarize_check(self.check):
+                screen.say(line)
+            return
+        document = self._lay_out_text(everything=True)
         if screen.is_terminal:
             from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
 
-            run = self.results.run_id if self.results else None
-            more = f"-v, or boosters-eval report --run {run} --dry-run" if run else "-v"
-            print_document(document, screen.console(), every_note=screen.verbose, how=more)
+            print_document(document, screen.console(), every_note=True)
             return
+        screen.say(str(self.check))
         tables = tuple(
             part for part in document.sections if part.blocks and part.anchor in ("pairs", "results", "notes")
         )

@@ -35,7 +35,7 @@ class Status(Enum):
     NOT_FINITE = "not a number"
     UNLIKE = "not comparable"
     SKIPPED = "skipped"
-    SUSPECTED = "suspected"  # beyond tolerance, but too few seeds to tell it from noise
+    UNDECIDED = "undecided"  # beyond tolerance, but not to be told from noise
     DRIFT = "drift"  # within tolerance, but significantly worse
     IMPROVED = "improved"
     WITHIN = "within tolerance"
@@ -43,10 +43,10 @@ class Status(Enum):
     NEW = "new"
 
 
-CheckFailure = Literal["regression", "suspected", "unanswered"]  # suspected: a regression could not be ruled out
+CheckFailure = Literal["regression", "undecided", "unanswered"]  # undecided: a regression could not be ruled out
 _FAILURES: dict[Status, CheckFailure] = {
     **dict.fromkeys((Status.REGRESSION, Status.CRASHED), "regression"),
-    Status.SUSPECTED: "suspected",
+    Status.UNDECIDED: "undecided",
     **dict.fromkeys((Status.NOT_FINITE, Status.UNLIKE, Status.SKIPPED), "unanswered"),
 }
 
@@ -91,19 +91,26 @@ class Finding:
     change: float | None = None  # relative to the baseline, in the metric's own direction
     p_value: float | None = None
     note: str = ""
+    cause: tuple[str, ...] = ()  # what moved, where it got worse
+    since: str = ""  # the run from which on it is so, as far as this home knows
+    identical: bool = False  # every prediction is, to the last bit
+    by_rows: bool = False  # whether rows were tested, or only splits
+    lenient: bool = False  # only what is shown fails
     counts: bool = True  # under test, and not left out on purpose
     upgrade: tuple[str, str] | None = None  # the library's version then and now, where it changed
     failed_cells: int = 0  # without a usable score, whether it counts or not
     flaky: Mapping[str, int] = field(default_factory=dict)  # how often the cells that finished late failed before
     n_seeds: int = 0  # that were compared
     n_recorded: int = 0  # seeds in the baseline
-    seeds_needed: int | None = None  # to decide a suspected pair, if its change stays as it is; None: no number would
+    seeds_needed: int | None = None  # to decide an undecided pair, if its change stays as it is; None: no number would
     decided: bool = True  # False: more seeds could change the answer of the statistical rule
 
     @property
     def failure(self) -> CheckFailure | None:
         """As what it fails the check; None if it does not."""
-        return _FAILURES.get(self.status) if self.counts else None
+        if not self.counts or (self.lenient and self.status is Status.UNDECIDED):
+            return None
+        return _FAILURES.get(self.status)
 
     @property
     def fails(self) -> bool:
@@ -120,6 +127,8 @@ class Check(ReportedFindings):
     notes: tuple[str, ...] = ()
     not_run: int = 0  # cells of the run's plan about which nothing is known
     suite: str | None = None  # the baseline's
+    next: tuple[str, ...] = ()  # commands that are of use now
+    without: str = ""  # which side has no predictions, so that no rows could be tested
     name: str = UNNAMED  # what the baseline is called; "" if the run was only checked for failures
 
     def __str__(self) -> str:
@@ -149,9 +158,14 @@ class Check(ReportedFindings):
         return [finding for finding in self.findings if finding.failure == "regression"]
 
     @property
-    def suspected(self) -> list[Finding]:
-        """What is beyond tolerance, but could be noise."""
-        return [finding for finding in self.findings if finding.failure == "suspected"]
+    def undecided(self) -> list[Finding]:
+        """What is beyond tolerance, could be noise, and fails all the same."""
+        return [finding for finding in self.findings if finding.failure == "undecided"]
+
+    @property
+    def identical(self) -> list[Finding]:
+        """What predicts the same as it did, to the last bit."""
+        return [finding for finding in self.findings if finding.identical]
 
     @property
     def unanswered(self) -> list[Finding]:
@@ -196,7 +210,7 @@ class Check(ReportedFindings):
         """A regression outranks a missing answer; failures of libraries that do not count are still errors."""
         if not self.counted:
             return ExitCode.CONFIGURATION_ERROR
-        if (self.regressions or self.suspected) and self.rules.fail_on_regression:
+        if (self.regressions or self.undecided) and self.rules.fail_on_regression:
             return ExitCode.REGRESSION
         if self.unanswered or _flaky_cells(self.counted) > self.rules.allow_flaky:
             return ExitCode.EXECUTION_ERROR
@@ -222,17 +236,20 @@ class CheckedPair(Model):
     n: Annotated[int, Ge(0)]  # of these cells
     change: float | None  # relative; None from a mean of 0
     p_value: float | None
-    seeds_needed: int | None  # to decide what is suspected; None: no number would
+    by_rows: bool  # whether the p-value is of rows, or of splits
+    identical: bool  # every prediction is, to the last bit
+    cause: tuple[str, ...]  # what moved, where it got worse
+    seeds_needed: int | None  # to decide what is undecided; None: no number would
     failed_cells: int
     flaky: dict[str, int] = Field(default_factory=dict)  # by cell, how often it failed before it finished
     note: str
 
     @classmethod
     def of(cls, finding: Finding) -> Self:
-        same = ("config", "library", "status", "fails", "metric", "tolerance", "p_value", "seeds_needed")
+        same = ("config", "library", "status", "fails", "metric", "tolerance", "p_value", "seeds_needed", "by_rows")
         change = finding.change
         return cls(
-            **{name: getattr(finding, name) for name in (*same, "failed_cells", "flaky", "note")},
+            **{name: getattr(finding, name) for name in (*same, "identical", "cause", "failed_cells", "flaky", "note")},
             under_test=finding.counts,
             baseline=finding.baseline.mean if finding.baseline else None,
             current=finding.current.mean if finding.current else None,

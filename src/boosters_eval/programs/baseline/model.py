@@ -18,19 +18,23 @@ from boosters_eval.core.files import (
     Format,
     check_format,
     check_path,
+    compute_digest,
+    dump_canonical,
     load_json,
     read_text,
     write_atomically,
 )
 from boosters_eval.core.model import FileModel
+from boosters_eval.core.request import Part
 from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
 from boosters_eval.reports.findings import Reported
-from boosters_eval.runners.result import SplitFacts
+from boosters_eval.runners.result import KeptRows, SplitFacts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from boosters_eval.reports.document import Document
@@ -76,6 +80,18 @@ class MetricStats(_Part):
         return self
 
 
+class FitFacts(_Part):
+    """What one fit made besides its scores: a regression is explained by what of it moved."""
+
+    trees: int | None = None
+    rounds: int | None = None
+    leaves: int | None = None
+    training: float | None = None  # the primary metric on training rows
+    predictions: str | None = None  # a digest: equal ones are equal to the last bit
+    kept: KeptRows | None = None  # the arrays in the file beside the baseline
+    part: Part | None = None  # of a balanced split
+
+
 class BaselineResult(_Part):
     """What is known of one (config, library) pair."""
 
@@ -96,6 +112,11 @@ class BaselineResult(_Part):
     failed_before: dict[CellName, Annotated[int, Ge(1)]] = Field(default_factory=dict)  # tries of the flaky cells
     split: SplitFacts | None = None  # None: at random
     outcomes_digest: str | None = None  # of how long each cell took, which no other run of the same plan repeats
+    fits: dict[CellName, FitFacts] = Field(default_factory=dict)
+    quantiles: tuple[float, ...] = ()  # that were predicted
+    targets: tuple[str, ...] = ()  # the names of several
+    build: Build | None = None
+    source: str | None = None  # the run that it was recorded from: a key of the baseline's sources
 
     @model_validator(mode="after")
     def _primary_is_there(self) -> Self:
@@ -130,6 +151,23 @@ class AbsentResult(_Part):
     reason: str
 
 
+class Source(_Part):
+    """A sealed run that pairs were recorded from."""
+
+    run_id: str
+    attempt: int
+    journal: str  # the digest of its last line, which all others are chained to
+    recorded_at: datetime
+
+
+class Acceptance(_Part):
+    """Why pairs were recorded although they got worse or disappeared."""
+
+    at: datetime
+    reason: Annotated[str, MinLen(1)]
+    pairs: tuple[str, ...]  # in words, with what became of each
+
+
 _Results = tuple[BaselineResult, ...]
 _Seeds = tuple[int, ...]
 
@@ -154,6 +192,8 @@ class Baseline(Reported, _Part):
     mapping_digest: str | None = None
     machine: dict[str, Any] = Field(default_factory=dict)
     absent: tuple[AbsentResult, ...] = ()
+    sources: dict[str, Source] = Field(default_factory=dict)
+    accepted: tuple[Acceptance, ...] = ()
     results: Annotated[_Results, MinLen(1)]
 
     def document(self) -> Document:
@@ -174,6 +214,13 @@ class Baseline(Reported, _Part):
             "config": BaselineConfig(suite=rfc.config.suite, seeds=rfc.config.seeds),
             "libraries": {HOME_LIBRARY: Build(version=rfc.boosters_version, digest="")},
         }
+
+    @model_validator(mode="after")
+    def _sources_are_there(self) -> Self:
+        named = {result.source for result in self.results if result.source is not None}
+        if not named <= self.sources.keys():
+            raise ValueError(f"sources must hold the run {min(named - self.sources.keys())}, which a pair names")
+        return self
 
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:
@@ -200,6 +247,17 @@ class _RfcBaseline(_Part):
     results: _Results
 
 
+def digest_content(raw: dict[str, Any]) -> str:
+    """A digest of a baseline as it is in its file, but for the digest itself."""
+    return compute_digest(dump_canonical({name: value for name, value in raw.items() if name != "digest"}), 32)
+
+
+def digest_mapping(results: Iterable[BaselineResult]) -> str:
+    """A digest of the effective parameters of all pairs."""
+    mapping = sorted([result.config, result.library, result.parameters] for result in results)
+    return compute_digest(json.dumps(mapping, sort_keys=True), 16)
+
+
 def _is_of_rfc(version: Any) -> bool:
     return not isinstance(version, bool) and version == _OF_RFC
 
@@ -211,6 +269,7 @@ def load_baseline(path: str | Path) -> Baseline:
     version = raw["schema_version"]
     if not _is_of_rfc(version):
         check_format(version, str(path), "a baseline")
+    raw.pop("digest", None)  # of the file, not of what it says: `audit_baseline` compares it
     if not raw["results"]:
         raise FileFormatError(f"{path} is an empty baseline: nothing can be checked against it.")
     try:
@@ -241,7 +300,8 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
 def save_baseline(baseline: Baseline, path: str | Path) -> None:
     """Write the file whole or not at all, laid out so that a change shows as a changed line."""
     require("baseline", baseline, Baseline, "a Baseline")
-    text = _layout(baseline.model_dump(mode="json", exclude_defaults=False))
+    raw = baseline.model_dump(mode="json", exclude_defaults=False)
+    text = _layout({**raw, "digest": digest_content(raw)})
     write_atomically(check_path(path), escape_json(text) + "\n")
 
 

@@ -21,6 +21,7 @@ from boosters_eval.core.request import (
     parameter,
     path,
     quiet_option,
+    text,
 )
 from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import run_parameter
@@ -90,8 +91,8 @@ class Judging(Allowance):
     )
     statistical: bool = parameter(
         False,
-        help="Test each change: beyond tolerance but undecided is suspected (exit 1), within it but significantly worse"
-        " is drift (exit 0).",
+        help="Fail only what the rows show to be worse: beyond tolerance but undecided is marked (exit 0). Without"
+        " predictions, the tolerance decides.",
     )
     libraries_under_test: Sequence[str] = parameter(
         (),
@@ -100,7 +101,7 @@ class Judging(Allowance):
         help="Only these can fail. Default: boosters, and all libraries at their recorded version.",
     )
     fail_on_regression: bool = parameter(
-        True, negative="--no-fail-on-regression", door="options", help="Exit 1 on a regression, or a suspected one."
+        True, negative="--no-fail-on-regression", door="options", help="Exit 1 on a regression, or if one is undecided."
     )
     junit: Path | None = parameter(
         None, kind=path(), panel=OUTPUT, door="options", written=True, help="Write the verdict as JUnit XML."
@@ -159,6 +160,7 @@ class RecordRequest(ResultsOf, Allowance, Request):
     continue_on_error: bool = parameter(
         False, panel=RUN, help="Record without the (config, library) pairs in which a cell failed."
     )
+    force: bool = parameter(False, door="options", help="Replace a baseline although pairs get worse or disappear.")
 
     def check(self) -> None:
         super().check()
@@ -168,19 +170,63 @@ class RecordRequest(ResultsOf, Allowance, Request):
                 raise ConfigError(f"Use either {named(name)} or an earlier run, not both: it is recorded as it is.")
 
 
+class UpdateRequest(ResultsOf, Allowance, Request):
+    command: ClassVar = "baseline update"
+    help: ClassVar = (
+        "Merge a run into a baseline, by library or data set.\n\n"
+        "Other pairs stay as they are. Without a run, the baseline's suite runs. What gets worse or disappears needs a"
+        " reason, which the file keeps; without one nothing is written (exit 3)."
+    )
+    program: ClassVar = "boosters_eval.programs.baseline.commands:update_baseline"
+
+    file: Path | None = parameter(
+        None, kind=path(), argument=True, help="The baseline. Default: tests/baselines/baseline.json."
+    )
+    datasets: Sequence[str] = parameter(
+        (),
+        option="--dataset",
+        short="-d",
+        kind=text("names of data sets or configs", "NAME"),
+        help="Only the pairs of these data sets or configs. Default: all of the run.",
+    )
+    accept: str = parameter(
+        "", kind=text("a reason", "REASON"), help="Why pairs may get worse or disappear; the file keeps it."
+    )
+    seeds: ClassVar[None] = None
+
+    def check(self) -> None:
+        super().check()
+        if self.is_read and self.suite is not None:
+            raise ConfigError(f"Use either {named('suite')} or an earlier run, not both: it is recorded as it is.")
+
+
 class Checking(Selection, Tolerant, Judging):
     """A run that is checked, and where its results go."""
 
     formats: ClassVar[tuple[str, ...]] = ("markdown", "json", "csv", "html")
 
     output: Path | None = output_option("File for the results: .json, .csv, .html, .md or .txt (both Markdown).")
+    fresh: bool = parameter(
+        False,
+        panel=RUN,
+        help="Train every cell. Otherwise finished cells of earlier runs with the same build, data and split are taken"
+        " over.",
+    )
+
+    @property
+    def takes_over(self) -> bool:
+        return not self.fresh
+
+    @property
+    def how_fresh(self) -> str:
+        return f"; {named('fresh')} trains them anew"
 
 
 class CheckRequest(Checking, ResultsOf, Request):
     command: ClassVar = "baseline check"
     help: ClassVar = (
         "Run the baseline's suite again and compare.\n\n"
-        "Exit 0 if there is no regression, 1 if there is one or one is suspected, 2 if the run or the comparison failed"
+        "Exit 0 if there is no regression, 1 if there is one or one is undecided, 2 if the run or the comparison failed"
         " or cells are flaky, 3 for bad input."
     )
     program: ClassVar = "boosters_eval.programs.baseline.commands:check_baseline"
@@ -212,14 +258,32 @@ class CheckRequest(Checking, ResultsOf, Request):
             raise ConfigError(f"{the('max_seeds')} needs {auto}.")
 
 
-class QuickRequest(Checking, Request):
+class Recording(Declared):
+    """What is done where there is no baseline yet, or the run shall become one."""
+
+    record: bool = parameter(
+        False, panel=RULES, help="Check nothing: make this run the suite's baseline, in tests/baselines."
+    )
+
+
+class QuickRequest(Checking, Recording, Request):
     command: ClassVar = "quick"
     help: ClassVar = "Run the quick suite and check its baseline (half a minute)."
     program: ClassVar = "boosters_eval.programs.baseline.commands:check_suite"
     suite: ClassVar = "quick"
 
 
-class FullRequest(Checking, Request):
+class CheckSuiteRequest(Checking, Recording, Request):
+    command: ClassVar = "check"
+    help: ClassVar = (
+        "Run the check suite and check its baseline (a minute): for pull requests.\n\n"
+        "Its data are so large that a harmless change passes and a loss of 5 % fails."
+    )
+    program: ClassVar = QuickRequest.program
+    suite: ClassVar = "check"
+
+
+class FullRequest(Checking, Recording, Request):
     command: ClassVar = "full"
     help: ClassVar = "Run the full suite and check its baseline (several minutes)."
     program: ClassVar = QuickRequest.program
@@ -233,7 +297,13 @@ class DiffRequest(Judging, Request):
 
     before: Any = parameter(kind=_file_or("Baseline", "A.json"), argument=True, help="The earlier baseline.")
     after: Any = parameter(kind=_file_or("Baseline", "B.json"), argument=True, help="The later baseline.")
-    quiet: bool = quiet_option("Print only the verdict, no table.")
+    verbose: bool = parameter(False, short="-v", panel=OUTPUT, door="options", help="Print the tables too.")
+    quiet: bool = quiet_option("Print only the verdict.")
+
+    def check(self) -> None:
+        super().check()
+        if self.verbose and self.quiet:
+            raise ConfigError(f"Use either {named('verbose')} or {named('quiet')}, not both.")
 
 
 def _check_once(argument: Path | None, option: Any, name: str) -> None:

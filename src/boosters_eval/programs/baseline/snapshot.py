@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.files import MAX_RESULTS, compute_digest, load_json, read_text
@@ -23,15 +23,20 @@ from boosters_eval.programs.baseline.model import (
     Baseline,
     BaselineConfig,
     BaselineResult,
+    FitFacts,
     MetricStats,
+    Source,
+    digest_mapping,
     load_baseline,
 )
+from boosters_eval.programs.baseline.sidecar import RunRows, open_sidecar
 from boosters_eval.programs.benchmark.tables.environment import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.programs.baseline.sidecar import RowStore
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.runners.result import BenchmarkResult
 
@@ -65,10 +70,12 @@ class Snapshot:
     not_run: int = 0  # cells of the plan that `faulty` does not name, since no library has an outcome for them
     suite: str | None = None
     alpha: float | None = None  # the level at which a run with --seeds auto must be judged
+    store: RowStore | None = None  # where its predictions are; None: nowhere
 
     @classmethod
-    def of_baseline(cls, baseline: Baseline) -> Snapshot:
+    def of_baseline(cls, baseline: Baseline, store: RowStore | None = None) -> Snapshot:
         return cls(
+            store=store,
             results={result.key: result for result in baseline.results},
             libraries=baseline.libraries,
             machine_digest=baseline.machine.get("digest"),
@@ -98,7 +105,14 @@ class Snapshot:
             several_machines=len(run.cells_by_machine) > 1,
             suite=run.suite,
             alpha=run.metadata.alpha,
+            store=None if run.folder is None else RunRows(run.folder.predictions),
         )
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether anything of what it predicted was kept where it can be read."""
+        fits = (fit for result in self.results.values() for fit in result.fits.values())
+        return self.store is not None and any(fit.kept is not None for fit in fits)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -158,14 +172,17 @@ def make_baseline(
             BoostersEvalWarning,
             stacklevel=2,
         )
-    facts = Environment.collect(run, now=now)
+    facts, recorded_at = Environment.collect(run, now=now), now or datetime.now(UTC).replace(microsecond=0)
     results = tuple(snapshot.results.values())
     build = snapshot.libraries.get(HOME_LIBRARY)
-    mapping = sorted([result.config, result.library, result.parameters] for result in results)
+    source = _find_source(run, recorded_at)
+    if source is not None:
+        name = f"{source.run_id}/{source.attempt}"
+        results = tuple(result.model_copy(update={"source": name}) for result in results)
     return Baseline(
         boosters_version=build.version if build else None,
         boosters_eval_version=facts.boosters_eval_version,
-        recorded_at=now or datetime.now(UTC).replace(microsecond=0),
+        recorded_at=recorded_at,
         git_sha=facts.git_sha,
         run_id=run.run_id,
         config=BaselineConfig(
@@ -174,11 +191,20 @@ def make_baseline(
             splits="balanced" if any(r.part for r in run.results) else "random",
         ),
         libraries=snapshot.libraries,
-        mapping_digest=compute_digest(json.dumps(mapping, sort_keys=True), _DIGEST),
+        mapping_digest=digest_mapping(results),
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
         absent=tuple(left_out),
+        sources={} if source is None else {name: source},
         results=results,
     )
+
+
+def _find_source(run: ResultCollection, at: datetime) -> Source | None:
+    """The sealed journal that the results are from; None: they are from a file, which nothing vouches for."""
+    if run.folder is None or run.run_id is None:
+        return None
+    found = run.folder.load(run.metadata.attempt)
+    return Source(run_id=run.run_id, attempt=found.attempt, journal=found.digest, recorded_at=at)
 
 
 def _without_faulty(snapshot: Snapshot) -> tuple[Snapshot, list[AbsentResult]]:
@@ -271,6 +297,22 @@ def _summarize(group: Sequence[BenchmarkResult], run: ResultCollection) -> Basel
         times={name: MetricStats.of({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
         failed_before={r.repeat.name: r.failed_before for r in group if r.failed_before},
         outcomes_digest=_outcomes_digest(group),
+        fits={r.repeat.name: _describe_fit(r) for r in group},
+        quantiles=spec.quantiles if (spec := run.evidence.specs.get(first.config_name)) else (),
+        targets=spec.targets if spec else (),
+        build=_libraries(run, metadata.facts).get(first.library),
+    )
+
+
+def _describe_fit(result: BenchmarkResult) -> FitFacts:
+    return FitFacts(
+        trees=result.n_trees_trained,
+        rounds=result.n_rounds_trained,
+        leaves=result.n_leaves_total,
+        training=result.training_score,
+        predictions=result.predictions_digest,
+        kept=result.kept,
+        part=result.part,
     )
 
 
@@ -295,6 +337,20 @@ def collect_parameters(result: BenchmarkResult) -> dict[str, Any]:
     return {name: value for name, value in native.items() if value != result.model_seed or value is None}
 
 
+def describe_changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Which effective parameters are not what they were: the usual cause of a regression."""
+    if not then or not now:
+        return ""
+    absent = object()
+    changed = [
+        f"{name} {then.get(name, 'unset')} → {now.get(name, 'unset')}"
+        for name in dict.fromkeys([*then, *now])
+        if then.get(name, absent) != now.get(name, absent)
+    ]
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    return f"parameters changed: {', '.join(changed[:3])}{more}" if changed else ""
+
+
 def read_baseline(path: Path) -> Baseline:
     """A baseline file, or the baseline of a results file or JSON report, which must be complete for it."""
     text = read_text(path, limit=MAX_RESULTS)
@@ -306,10 +362,22 @@ def read_baseline(path: Path) -> Baseline:
     return make_baseline(ResultCollection.from_json(text, source=str(path)))
 
 
-def take_baseline(value: Any, parameter: str) -> tuple[Baseline, str]:
-    """The baseline that a user passes as this parameter, and what it is called."""
+class TakenBaseline(NamedTuple):
+    """A baseline, what it is called, and where its predictions are."""
+
+    baseline: Baseline
+    name: str
+    store: RowStore | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return Snapshot.of_baseline(self.baseline, self.store)
+
+
+def take_baseline(value: Any, parameter: str) -> TakenBaseline:
+    """The baseline that a user passes as this parameter."""
     if isinstance(value, Baseline):
-        return value, UNNAMED
+        return TakenBaseline(value, UNNAMED)
     if isinstance(value, Path):
-        return read_baseline(value), str(value)
+        return TakenBaseline(read_baseline(value), str(value), open_sidecar(value))
     raise ConfigError(f"{the(parameter)} must be a file or a Baseline. Got {value!r} instead.")

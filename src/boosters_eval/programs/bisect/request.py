@@ -115,7 +115,7 @@ class BisectRequest(Settings, OutputOptions, TrainingParameters, TargetParameter
     tolerance: float | None = parameter(
         None,
         kind=number("a share from 0 to below 1", least=0, below=1),
-        help="The smallest relative change that counts. Default: 0.01, and 0.05 for times.",
+        help="The smallest change that counts, relative to the error (1 - AUC). Default: 0.01, and 0.05 for times.",
     )
     alpha: float = parameter(
         0.05,

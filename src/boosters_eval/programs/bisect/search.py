@@ -20,7 +20,7 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import is_heard, tell
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import KnownOutcomes, check_names, continue_settings, is_elsewhere, open_session
-from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
+from boosters_eval.metrics import best_value, for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.benchmarks import make_comparison
 from boosters_eval.programs.benchmark.compare import read_data_settings, read_training
@@ -442,5 +442,5 @@ def make_bisector(request: BisectRequest, candidates: Sequence[Candidate]) -> Bi
     tolerance = request.tolerance
     if tolerance is None:
         tolerance = _TIME_TOLERANCE if metric in _TIMES else _TOLERANCE
-    yardstick = Yardstick(metric, better, metric in _NUMBERS, tolerance)
+    yardstick = Yardstick(metric, better, metric in _NUMBERS, tolerance, best_value(metric))
     return Bisector(measured, candidates, replace(benchmarks, name="bisect"), yardstick)

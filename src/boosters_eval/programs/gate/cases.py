@@ -12,9 +12,8 @@ from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameE
 from boosters_eval.core.files import compute_digest, load_json, read_text
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import find, higher_is_better
-from boosters_eval.programs.baseline.check import describe_changed_parameters
 from boosters_eval.programs.baseline.model import load_baseline
-from boosters_eval.programs.baseline.snapshot import Snapshot, collect_parameters
+from boosters_eval.programs.baseline.snapshot import Snapshot, collect_parameters, describe_changed_parameters
 from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of, spec_of
@@ -40,6 +39,12 @@ class Quotation(NamedTuple):
     sha256: str
     run_id: str | None  # of the run that it was recorded from
     at: str | None  # when it was recorded; for results, when their attempt began
+
+
+def is_results(path: Path) -> bool:
+    """Whether a file that serves as a baseline holds results, or a report on them."""
+    raw = load_json(read_text(path), str(path))
+    return isinstance(raw, dict) and raw.get("kind") in (RESULTS_KIND, REPORT_KIND)
 
 
 def read_references(path: Path, library: str) -> Quotation:

@@ -12,7 +12,7 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +22,17 @@ from boosters_eval.core.files import find_home as run_home
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import speaking_of
+from boosters_eval.core.text import count_of, join_words
 from boosters_eval.engine.runs import find_run, load_verified
+from boosters_eval.programs.baseline.audit import audit_baseline
+from boosters_eval.programs.benchmark.policy import ReleasePolicy
 from boosters_eval.programs.benchmark.runs import BENCHMARK, collect
 from boosters_eval.programs.gate.cases import (
     check_directions,
     check_held_out,
     count_flaky,
     describe_changed_work,
+    is_results,
     list_planned,
     read_references,
     read_scores,
@@ -39,10 +43,12 @@ from boosters_eval.programs.gate.model import (
     BenchRunReport,
     Coverage,
     GateDecision,
+    GateError,
     GateRules,
     RunSource,
     ScoresSource,
 )
+from boosters_eval.programs.gate.request import DEFAULT_TIER, threshold_is_required
 from boosters_eval.runners.builds.reference import label_of
 from boosters_eval.stats.bootstrap import (
     MIN_CASES,
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.plan import Plan
     from boosters_eval.programs.gate.model import Case
     from boosters_eval.programs.gate.request import GateRequest
 
@@ -74,10 +81,19 @@ def decide_and_write(request: GateRequest) -> GateFindings:
 
 
 def decide(request: GateRequest) -> GateDecision:
-    assert request.threshold is not None  # noqa: S101 (for the type checker: the request is checked)
+    policy = ReleasePolicy()
+    if request.baseline is not None and not request.baseline.exists():
+        raise ConfigError(f"{request.baseline} does not exist.")
+    if request.run is not None:
+        folder = find_run(request.run, request.home, kind=BENCHMARK)
+        policy = _read_terms(folder.plan(folder.attempt or folder.attempts()[-1]))
+    tier: Any = request.tier or policy.tier or DEFAULT_TIER
+    threshold = policy.threshold if request.threshold is None else request.threshold
+    if threshold is None:
+        raise threshold_is_required(tier)
     rules = GateRules(
-        tier=request.tier,
-        threshold=request.threshold,
+        tier=tier,
+        threshold=threshold,
         min_cases=request.min_cases,
         held_out=not request.no_held_out,
         changed_parameters=request.allow_changed_parameters,
@@ -88,8 +104,25 @@ def decide(request: GateRequest) -> GateDecision:
         assert request.scores is not None  # noqa: S101 (for the type checker: the request is checked)
         return decide_scores(request.scores, rules)
     library = label_of(request.library)
-    return decide_run(
-        request.run, request.baseline, rules, library=library, held_out=request.held_out, home=request.home
+    held_out = request.held_out or (() if request.no_held_out else policy.held_out or ())
+    return decide_run(request.run, request.baseline, rules, library=library, held_out=held_out, home=request.home)
+
+
+def _read_terms(plan: Plan) -> ReleasePolicy:
+    return ReleasePolicy() if plan.policy is None else ReleasePolicy.model_validate(plan.policy)
+
+
+def _list_later(plan: Plan, rules: GateRules, held_out: Sequence[str]) -> tuple[str, ...]:
+    """The terms that were not stated before the run, or are not what was stated."""
+    policy = _read_terms(plan)
+    kept = None if policy.held_out is None else tuple(sorted(set(policy.held_out)))
+    asked = tuple(held_out) if rules.held_out else ()
+    stated = {"tier": policy.tier, "threshold": policy.threshold, "held-out data sets": kept}
+    now = {"tier": rules.tier, "threshold": rules.threshold, "held-out data sets": asked}
+    return tuple(
+        name if known is None else f"{name} (stated: {join_words(known) if isinstance(known, tuple) else known})"
+        for name, known in stated.items()
+        if known != now[name]
     )
 
 
@@ -186,6 +219,7 @@ def decide_run(
 ) -> GateDecision:
     """Decide on the latest attempt of a run, by its id, the beginning of it, its name, or `last`."""
     quoted = read_references(baseline, library)
+    unchecked = _vouch(baseline, home)
     folder = find_run(run, home, kind=BENCHMARK)
     source = RunSource(
         run_id=folder.run_id,
@@ -198,8 +232,19 @@ def decide_run(
         references=quoted.references,
         baseline_run_id=quoted.run_id,
         baseline_at=quoted.at,
+        baseline_unchecked=unchecked,
     )
     return _decide_run(source, rules, versions=None, home=home)
+
+
+def _vouch(file: Path, home: Path | None) -> tuple[str, ...]:
+    """Refuse a baseline that is not what was recorded, and tell what of it could not be checked."""
+    if is_results(file):
+        return ("it is a results file, which names no sealed run",)
+    audit = audit_baseline(file, home)
+    if audit.faults:
+        raise GateError(f"{file} cannot serve as a baseline: {audit.faults[0]}.")
+    return audit.unchecked
 
 
 def decide_scores(path: Path, rules: GateRules) -> GateDecision:
@@ -235,6 +280,8 @@ def verify_decision(
     file = _quoted_file(decision, baseline, scores)
     if file and not _quotes(decision, file):
         return f"what it quotes is not what {file} holds"
+    if file and isinstance(decision.source, RunSource):
+        _vouch(file, home)
     source, versions = decision.source, decision.report.versions
     if isinstance(source, RunSource):
         again = _decide_run(source, decision.rules, versions=versions, home=home)
@@ -243,14 +290,17 @@ def verify_decision(
     return "" if again.text() == text else _difference(decision, again)
 
 
-def describe_verification(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
+def describe_verification(
+    path: Path, *, home: Path | None = None, baseline: Path | None = None, scores: Path | None = None
+) -> str:
     """What `verify_decision` could check the decision against, in words; nothing outside it vouches for its rules."""
     decision = _load(path, read_text(path))
     rules = decision.rules
     said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"
     file = _quoted_file(decision, baseline, scores)
     if file:
-        return f"{said}; compared with {file}"
+        open_ends = _vouch(file, home) if isinstance(decision.source, RunSource) else ()
+        return "; ".join((said, f"compared with {file}", *(f"not checked: {end}" for end in open_ends)))
     what = "baseline" if isinstance(decision.source, RunSource) else "scores"
     return f"{said}; {what} as quoted, not compared with the file"
 
@@ -283,6 +333,9 @@ def _decide_run(
     check_directions(source.references)
     found = load_verified(find_run(source.run_id, home), source.attempt)  # deciding begins with verifying
     run = collect(found)
+    taken = sum(result.taken_from is not None for result in run.results if result.library == source.library)
+    if taken:
+        raise GateError(f"{count_of(taken, 'cell')} of the run were taken over from earlier runs: train them anew.")
     cases, notes = score_run(
         run, source.library, source.references, held_out=source.held_out, planned=list_planned(found.plan)
     )
@@ -297,12 +350,18 @@ def _decide_run(
         run_id=source.run_id,
         library=source.library,
         versions=versions,
-        notes=[*notes, *changed, *flaky],
+        notes=[
+            *notes,
+            *changed,
+            *flaky,
+            *(f"Not checked of the baseline: {end}." for end in source.baseline_unchecked),
+        ],
         n_changed=len(changed),
         n_flaky=n_flaky,
         of_itself=_of_itself(source, found),
     )
-    return _decision(report, rules, source.replace(journal_digest=found.digest))
+    later = _list_later(found.plan, rules, source.held_out)
+    return _decision(report, rules, source.replace(journal_digest=found.digest, chosen_later=later))
 
 
 def _of_itself(source: RunSource, found: Run) -> bool:

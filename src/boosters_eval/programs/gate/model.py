@@ -194,6 +194,8 @@ class RunSource(Model):
     references: tuple[Reference, ...]
     baseline_run_id: str | None = None  # of the run that the baseline was recorded from
     baseline_at: str | None = None  # when: an attempt that began later is not the recorded one
+    chosen_later: tuple[str, ...] = ()  # what the plan's policy did not state before the run, or states otherwise
+    baseline_unchecked: tuple[str, ...] = ()  # what nobody could vouch for when it was decided
 
 
 class ScoresSource(Model):
@@ -290,6 +292,9 @@ def _evidence(decision: GateDecision) -> PlainTable:
         "flaky cells": f"{report.n_flaky} ({rules.flaky} allowed)" if report.n_flaky else "none",
         "mean (not judged)": f"{number(report.mean_score)}{spread}",
     }
+    if isinstance(decision.source, RunSource):
+        later = decision.source.chosen_later
+        facts["terms"] = f"chosen after the run: {', '.join(later)}" if later else "as stated before the run"
     return PlainTable.of_facts("Evidence", facts)
 
 

@@ -28,6 +28,16 @@ TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a prom
 VOUCHED = {"bronze": 0.79, "silver": 0.92, "gold": 0.97}  # the highest threshold that so many perfect scores cover
 
 
+DEFAULT_TIER = "bronze"
+
+
+def threshold_is_required(tier: str) -> ConfigError:
+    return ConfigError(
+        f"{the('threshold')} is required: the share of the quality that must be kept for certain. A good one is"
+        f" {VOUCHED[tier]} for tier {tier}, the most that {TIERS[tier]} data sets can vouch for."
+    )
+
+
 class GateRequest(InHome, Request):
     command: ClassVar = "gate"
     help: ClassVar = (
@@ -48,12 +58,16 @@ class GateRequest(InHome, Request):
     library: str = parameter(
         "boosters", short="-l", kind=text("the name of a library", "NAME"), help="The library under test."
     )
-    tier: str = parameter("bronze", kind=choice(*TIERS), help="bronze (10 data sets), silver (30) or gold (100).")
+    tier: str | None = parameter(
+        None,
+        kind=choice(*TIERS),
+        help="bronze (10 data sets), silver (30) or gold (100). Default: the policy's of the run, or bronze.",
+    )
     threshold: float | None = parameter(
         None,
         kind=number("above 0 and at most 1", above=0, most=1),
-        help="Required: the share of the quality that must be kept for certain, such as 0.97. As few data sets as a"
-        " tier needs can vouch for at most 0.79 (bronze), 0.92 (silver) or 0.97 (gold).",
+        help="Required, unless the run has a policy: the share of the quality that must be kept for certain, such as"
+        " 0.97. As few data sets as a tier needs can vouch for at most 0.79 (bronze), 0.92 (silver) or 0.97 (gold).",
     )
     min_cases: int | None = parameter(
         None, kind=count(1), help="The minimum number of data sets, if more than the tier's."
@@ -75,16 +89,13 @@ class GateRequest(InHome, Request):
 
     def check(self) -> None:
         super().check()
-        if self.threshold is None:
-            raise ConfigError(
-                f"{the('threshold')} is required: the share of the quality that must be kept for certain. A good one is"
-                f" {VOUCHED[self.tier]} for tier {self.tier}, the most that {TIERS[self.tier]} data sets can vouch for."
-            )
-        least = TIERS[self.tier]
+        tier = self.tier or DEFAULT_TIER
+        if self.threshold is None and self.run is None:
+            raise threshold_is_required(tier)
+        least = TIERS[tier]
         if self.min_cases is not None and self.min_cases < least:
             raise ConfigError(
-                f"{the('min_cases')} must be at least {least}, which tier {self.tier} needs. Got {self.min_cases}"
-                " instead."
+                f"{the('min_cases')} must be at least {least}, which tier {tier} needs. Got {self.min_cases} instead."
             )
         if self.no_held_out and self.held_out:
             raise ConfigError(f"Use either {named('held_out')} or {named('no_held_out')}, not both.")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from boosters_eval.core.request import Repeat, SplitKind
 from boosters_eval.core.text import count_of
+from boosters_eval.metrics import best_value
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
 from boosters_eval.programs.history.model import NOT_COMPARABLE
@@ -22,10 +24,13 @@ from boosters_eval.stats.significance import Criteria, conclude, prepare
 from boosters_eval.stats.tables import compare_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from boosters_eval.programs.history.model import MetricSeries, RepeatValue
-    from boosters_eval.stats.significance import Comparison, PendingComparison
+    from boosters_eval.stats.rows import RowScores
+    from boosters_eval.stats.significance import Comparison, PendingComparison, TestName
+
+    RowsOf = Callable[[MetricSeries, RepeatValue], RowScores | None]
 
 ALPHA = 0.05
 _SHARE = 0.01  # by which shares may differ: more than rounding to whole rows, less than anybody would ask for
@@ -52,8 +57,10 @@ class HistoryComparison:
     note: str = ""
 
 
-def compare_series(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) -> HistoryComparison:
-    """Compare two runs' values of one metric of one competitor on one benchmark."""
+def compare_series(
+    before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA, rows: tuple[RowsOf, RowsOf] | None = None
+) -> HistoryComparison:
+    """Compare two runs' values of one metric of one competitor on one benchmark; `rows` reads what each run kept."""
     reason = _find_refusal(before, after)
     if reason:
         return _refuse(NOT_COMPARABLE, reason, before, after, alpha)
@@ -65,7 +72,10 @@ def compare_series(before: MetricSeries, after: MetricSeries, *, alpha: float = 
     shared = _pair_repeats(before, after)
     if not shared and _have_other_shares(before, after):
         return _refuse(NOT_COMPARABLE, "the share of validation rows differs", before, after, alpha)
-    found = _compare_paired(before, after, shared, alpha) if shared else _compare_unpaired(before, after, alpha)
+    if shared:
+        found = _compare_paired(before, after, shared, alpha, rows or (None, None))
+    else:
+        found = _compare_unpaired(before, after, alpha)
     if after.failed <= before.failed:
         return found
     # What failed in the later run, and did not before, must not be passed over for the rest.
@@ -117,11 +127,19 @@ def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
 
 
 def _compare_paired(
-    before: MetricSeries, after: MetricSeries, shared: Sequence[tuple[RepeatValue, RepeatValue]], alpha: float
+    before: MetricSeries,
+    after: MetricSeries,
+    shared: Sequence[tuple[RepeatValue, RepeatValue]],
+    alpha: float,
+    rows: tuple[RowsOf | None, RowsOf | None],
 ) -> HistoryComparison:
     metric = after.metric
-    first, second = (observe_repeats(metric, [pair[index] for pair in shared]) for index in (0, 1))
-    criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
+    sides = zip((before, after), zip(*shared, strict=True), rows, strict=True)
+    first, second = (
+        observe_repeats(metric, values, None if kept is None else partial(kept, series))
+        for series, values, kept in sides
+    )
+    criteria = _make_criteria(after, "rows", alpha)
     found = compare_sides(second, first, metric=metric, criteria=criteria, as_ratio=metric in RESOURCES)
     n_splits = len(by_split(second))
     how = "on the same split" if n_splits == 1 else f"on the same {n_splits} splits"
@@ -143,8 +161,12 @@ def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -
     if any(one.split != "random" for one in (*before.observations, *after.observations)):
         note = "Welch's test takes splits for independent, which windows of time and groups are not."
         return replace(_refuse("inconclusive", how, before, after, alpha), note=note)
-    criteria = Criteria(bool(after.higher_is_better), "welch", alpha)
+    criteria = _make_criteria(after, "welch", alpha)
     return _tell(conclude([_prepare_welch(before, after, criteria)])[0], how, "", after.metric, paired=False)
+
+
+def _make_criteria(series: MetricSeries, test: TestName, alpha: float) -> Criteria:
+    return Criteria(bool(series.higher_is_better), test, alpha, best=best_value(series.metric))
 
 
 def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
@@ -167,8 +189,10 @@ def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria
     return replace(plain, fitted=fitted)
 
 
-def observe_repeats(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observation]:
-    """The values of one side of a comparison, with what a test must know of their splits."""
+def observe_repeats(
+    metric: str, values: Sequence[RepeatValue], rows: Callable[[RepeatValue], RowScores | None] | None = None
+) -> dict[Repeat, Observation]:
+    """The values of one side of a comparison, with what a test must know of their splits, and rows where they are."""
     predicted = metric not in RESOURCES
     resolutions = {rows: resolution_of(metric, rows) for rows in {one.n_valid for one in values}}
     return {
@@ -182,6 +206,7 @@ def observe_repeats(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, 
             kind=cast("SplitKind", one.split),
             n_train_groups=one.n_train_groups,
             n_valid_groups=one.n_valid_groups,
+            rows=rows(one) if rows is not None and predicted else None,
         )
         for one in values
     }

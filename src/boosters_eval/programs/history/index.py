@@ -38,7 +38,8 @@ _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second,
 _AT_MOST = 50  # runs that the end of a run adds: the others, of a home never indexed, wait until somebody asks
 _WAIT_S = 2.0  # that the end of a run waits for another program
 
-DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
+# How damage shows while the index is read.
+DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError, struct.error)
 Reply = TypeVar("Reply")
 
 

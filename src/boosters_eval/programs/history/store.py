@@ -120,8 +120,12 @@ def discard(home: Path) -> None:
 
 
 def is_damage(error: sqlite3.Error | OSError) -> bool:
-    """Whether an error says that the file is not what it should be; a missing table is damage too."""
-    return isinstance(error, sqlite3.DatabaseError) and primary_code(error) in (*_DAMAGED, sqlite3.SQLITE_ERROR)
+    """Whether an error says that the file is not what it should be, also by a missing table or text that is none.
+
+    Python itself finds the latter, and gives no code.
+    """
+    codes = (*_DAMAGED, sqlite3.SQLITE_ERROR, *((0,) if isinstance(error, sqlite3.OperationalError) else ()))
+    return isinstance(error, sqlite3.DatabaseError) and primary_code(error) in codes
 
 
 def clear(connection: sqlite3.Connection) -> None:

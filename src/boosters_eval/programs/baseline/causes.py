@@ -1,0 +1,214 @@
+"""What moved where a pair got worse: the parameters, the trees, the training, or what was predicted, and for whom.
+
+Each clause is a fact that both sides recorded, the most telling first; none is a guess at the line of code.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boosters_eval.core.text import count_of
+from boosters_eval.metrics import find, label
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.baseline.snapshot import describe_changed_parameters
+from boosters_eval.reports.numbers import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boosters_eval.metrics.rows import Floats
+    from boosters_eval.programs.baseline.evidence import PairOfSides
+
+_FEW_LEAVES, _MANY_LEAVES = 0.02, 0.1  # a smaller change of their number is not told, or needs no limit
+_LITTLE = 0.002  # and of the score on training rows
+_MOST = 0.8  # of the loss: then it is of one class or slice
+_STEADY, _BIASED = 2.0, 0.1  # standard deviations that a common shift has at least, and a bias of large samples
+_SLICES = 4  # of the target
+_TINY = 1e-12
+
+
+def explain_change(sides: PairOfSides, metric: str) -> tuple[str, ...]:
+    """What moved, in clauses; none if nothing that was recorded did, or nothing was recorded."""
+    then, now = sides.then.record, sides.now.record
+    told = describe_changed_parameters(then.parameters, now.parameters)
+    built = list(_list_built(sides))
+    moved = _Moved.read(sides, metric)
+    seen = moved.describe() if moved is not None and not built else ""
+    learned = "" if seen or any(clause.startswith("trees") for clause in built) else _describe_training(sides, metric)
+    closer = moved.describe_shrinking() if moved is not None and not (built or seen or learned) else ""
+    clauses = [clause for clause in (told, *built, seen, learned, closer) if clause]
+    if not clauses and _builds_are_equal(sides):
+        return ("the same build predicts something else: training is not deterministic, or the machine is another one",)
+    return tuple(clauses)
+
+
+def _builds_are_equal(sides: PairOfSides) -> bool:
+    then, now = sides.then.record, sides.now.record
+    known = all(fit.predictions for side in (then, now) for fit in side.fits.values())
+    return known and then.build is not None and bool(then.build.digest) and then.build == now.build
+
+
+def _means(sides: PairOfSides, name: str) -> tuple[float, float] | None:
+    """What both sides recorded of the fits, on average; None where one did not."""
+    both = []
+    for side in (sides.then, sides.now):
+        values = [getattr(fit, name) if (fit := side.record.fits.get(cell)) else None for cell in sides.cells]
+        known = [value for value in values if value is not None]
+        if not known or len(known) < len(values):
+            return None
+        both.append(fmean(known))
+    return both[0], both[1]
+
+
+def _list_built(sides: PairOfSides) -> Iterator[str]:
+    """What is different about the models themselves."""
+    trees, leaves, rounds = (_means(sides, name) for name in ("trees", "leaves", "rounds"))
+    if trees is not None and trees[0] != trees[1]:
+        several = rounds is not None and rounds != trees
+        yield f"trees {_count(trees)}" + (f" (rounds {_count(rounds)})" if several and rounds else "")
+    elif leaves is not None and abs(leaves[1] - leaves[0]) > _FEW_LEAVES * leaves[0]:
+        limit = ": a limit on their growth" if abs(leaves[1] - leaves[0]) > _MANY_LEAVES * leaves[0] else ""
+        yield f"leaves {_count(leaves)} with as many trees{limit}"
+
+
+def _describe_training(sides: PairOfSides, metric: str) -> str:
+    """Whether models fit the rows that they learned as they did."""
+    training, known = _means(sides, "training"), find(metric)
+    if training is None:
+        return ""
+    scale = abs(training[0] - ((known.best if known else None) or 0.0)) or 1.0
+    change = (training[1] - training[0]) / scale
+    worse = -change if known and known.higher_is_better else change
+    told = f"on training rows {label(metric)} {number(training[0])} → {number(training[1])} ({percent(change)})"
+    if worse > _LITTLE:
+        return f"{told}: each tree learns less (learning rate, regularization, bins)"
+    if worse < -_LITTLE:
+        return f"{told}: it learns its training rows better than before, and others worse"
+    return "as many trees, and as good on training rows: what it predicts for other rows moved"
+
+
+def _count(both: tuple[float, float]) -> str:
+    return f"{both[0]:.10g} → {both[1]:.10g}" if both[0].is_integer() else f"{both[0]:.1f} → {both[1]:.1f}"
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """What both sides predicted for the same rows, and how much worse each row became."""
+
+    task: Task
+    y: Floats
+    then: Floats  # (n,), or (n, classes or quantiles)
+    now: Floats
+    loss: Floats  # of each row, more than before; what it sums up to is the loss of the pair
+
+    @classmethod
+    def read(cls, sides: PairOfSides, metric: str) -> _Moved | None:
+        """Over all common cells; None where rows were not kept, or do not make the metric."""
+        known = find(metric)
+        sign = -1.0 if known is not None and known.higher_is_better else 1.0
+        parts = []
+        for cell in sides.cells:
+            kept = sides.then.read(cell), sides.now.read(cell)
+            scores = sides.then.score(cell, metric), sides.now.score(cell, metric)
+            if kept[0] is None or kept[1] is None or scores[0] is None or scores[1] is None:
+                return None
+            if kept[0].predictions.shape != kept[1].predictions.shape or len(scores[0].rows) != len(kept[0].split.rows):
+                return None
+            loss = sign * (scores[1].contributions - scores[0].contributions)
+            parts.append((kept[0].split.y_true, kept[0].predictions, kept[1].predictions, loss))
+        if not parts:
+            return None
+        y, then, now, loss = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls(sides.then.record.task, y, then, now, loss)
+
+    def describe(self) -> str:
+        """The most telling fact about the predictions, if one stands out."""
+        return self._describe_lost_class() or self._describe_shift() or self._describe_class() or self._describe_slice()
+
+    def _describe_lost_class(self) -> str:
+        if not self.task.is_classification:
+            return ""
+        chosen = [side.argmax(axis=1) if side.ndim > 1 else side > 0.5 for side in (self.then, self.now)]
+        for one in np.unique(self.y).astype(np.int64):
+            before, after = (int((side == one).sum()) for side in chosen)
+            if before and not after:
+                return f"class {one} is never predicted any more ({count_of(before, 'row')} before)"
+        return ""
+
+    def _describe_class(self) -> str:
+        """Whether one class bears the loss alone."""
+        total = float(self.loss.sum())
+        for one in np.unique(self.y) if self.task.is_classification and total > 0 else ():
+            mine = self.y == one
+            share, size = float(self.loss[mine].sum()) / total, float(mine.mean())
+            if share >= _MOST and share > 1.5 * size:
+                return f"{_share(share)} of the loss is in the rows of class {one:g}, which are {_share(size)} of all"
+        return ""
+
+    def _describe_shift(self) -> str:
+        """Whether all predictions moved together, as a base score moves them."""
+        if self.then.ndim > 1 and self.task is not Task.QUANTILE:
+            return ""
+        then, now = (_link(side, self.task) for side in (self.then, self.now))
+        moved = now - then
+        mean, spread = float(moved.mean()), float(moved.std())
+        if abs(mean) > max(_STEADY * spread, _TINY):
+            where = "log odds" if self.task is Task.BINARY else "predictions"
+            return f"all {where} moved alike, by {mean:+.3g} on average: the base score"
+        if self.then.ndim > 1 or self.task is Task.RANKING:
+            return ""
+        if abs(mean) > (_BIASED + 4 / math.sqrt(len(moved))) * spread:  # other causes move as many up as down
+            by = float((self.now - self.then).mean())
+            return f"predictions are {number(abs(by))} {'higher' if by > 0 else 'lower'} on average: the base score"
+        return ""
+
+    def _describe_slice(self) -> str:
+        """Whether the loss is among the rows with low, middle or high targets, or with few rows."""
+        total = float(self.loss.sum())
+        if self.task.is_classification or total <= 0 or len(self.y) < 10 * _SLICES:
+            return ""
+        few = max(1, len(self.loss) // 100)
+        worst = float(np.sort(self.loss)[-few:].sum())
+        if worst >= _MOST * float(np.abs(self.loss).sum()):
+            return f"nearly all of the loss is in {count_of(few, 'row')} of {len(self.loss)}"
+        edges = np.quantile(self.y, np.linspace(0, 1, _SLICES + 1)[1:-1])
+        place = np.searchsorted(edges, self.y, side="right")
+        shares = [float(self.loss[place == one].sum()) / total for one in range(_SLICES)]
+        top = int(np.argmax(shares))
+        if shares[top] < _MOST:
+            return ""
+        names = ("lowest", "second", "third", "highest")
+        return f"{min(shares[top], 1.0):.0%} of the loss is in the {names[top]} quarter of the target".replace(
+            "%", " %"
+        )
+
+    def describe_shrinking(self) -> str:
+        """Whether predictions are closer to their mean, or farther from it."""
+        if self.then.ndim > 1:
+            return ""
+        then, now = (_link(side, self.task) for side in (self.then, self.now))
+        away, moved = then - then.mean(), now - now.mean()
+        spread = float(away @ away)
+        slope = float(away @ moved) / spread if spread else 1.0
+        left = moved - slope * away
+        if not spread or float(left @ left) > (1 - slope) ** 2 * spread:  # it explains less than half of what moved
+            return ""
+        return f"predictions are {'closer to' if slope < 1 else 'farther from'} their mean (x {slope:.3f})"
+
+
+def _share(value: float) -> str:
+    return f"{100 * min(value, 1.0):.0f} %"
+
+
+def _link(values: Floats, task: Task) -> Floats:
+    """Predictions on the scale on which trees add up."""
+    if task is not Task.BINARY:
+        return values
+    kept = np.clip(values, 1e-6, 1 - 1e-6)
+    odds: Floats = np.log(kept / (1 - kept))
+    return odds

@@ -1,0 +1,119 @@
+"""The file beside a baseline: what each recorded fit predicted for each row, compressed, and named by its digests."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boosters_eval.core.errors import FileFormatError, RunError
+from boosters_eval.core.files import check_regular, compute_digest, write_atomically
+from boosters_eval.engine.artifacts import load_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.programs.baseline.model import Baseline
+
+MOST_BYTES = 2**28  # of a file, and of any array in it
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same predictions are the same bytes, whenever they are written
+
+
+class RowStore(Protocol):
+    """Where arrays are found by their digests."""
+
+    def find(self, digest: str) -> NDArray[Any] | None:
+        """The array, or None if it is not there; one that was changed is an error."""
+
+
+class RunRows:
+    """What a run of this home keeps."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, digest: str) -> NDArray[Any] | None:
+        try:
+            return load_array(self._folder, digest)
+        except RunError:  # `verify` tells of it, and the check that rows could not serve
+            return None
+
+
+class PredictionsFile:
+    """The arrays of a file beside a baseline, read when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            if check_regular(path) > MOST_BYTES:
+                raise FileFormatError(f"{path} is larger than any file of predictions.")
+            self._file = zipfile.ZipFile(io.BytesIO(path.read_bytes()))
+        except (zipfile.BadZipFile, OSError) as error:
+            raise FileFormatError(f"{path} is not a file of predictions: {error}.") from None
+
+    @property
+    def digests(self) -> set[str]:
+        return {name.removesuffix(".npy") for name in self._file.namelist()}
+
+    def find(self, digest: str) -> NDArray[Any] | None:
+        """The array of a digest, which its content must have."""
+        import numpy as np  # noqa: PLC0415 (who compares means only needs none of it)
+
+        try:
+            info = self._file.getinfo(f"{digest}.npy")
+            if info.file_size > MOST_BYTES:
+                raise FileFormatError(f"{self.path} has an array of {info.file_size} bytes, which is too large.")
+            content = self._file.read(info)
+        except KeyError:
+            return None
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+            raise FileFormatError(f"{self.path} is damaged: {error}.") from None
+        if compute_digest(content, 32) != digest:
+            raise FileFormatError(f"{self.path} was changed: the predictions {digest} are not what was recorded.")
+        try:
+            return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        except (ValueError, MemoryError):
+            raise FileFormatError(f"{self.path} has something that is no array: {digest}.") from None
+
+
+def locate_sidecar(path: Path) -> Path:
+    return path.with_suffix(".predictions.npz")
+
+
+def open_sidecar(path: Path) -> PredictionsFile | None:
+    """The predictions beside a baseline's file; None if there are none."""
+    place = locate_sidecar(path)
+    return PredictionsFile(place) if place.exists() else None
+
+
+def list_kept(baseline: Baseline) -> list[str]:
+    """The digests of all arrays that a baseline names, each once."""
+    kept = [fit.kept for result in baseline.results for fit in result.fits.values() if fit.kept is not None]
+    return list(dict.fromkeys(digest for one in kept for digest in (one.predictions, one.rows)))
+
+
+def save_sidecar(baseline: Baseline, path: Path, stores: Iterable[RowStore]) -> int:
+    """Write what a baseline names beside its file, whole or not at all, and return its size; 0: there is nothing."""
+    import numpy as np  # noqa: PLC0415 (as above)
+
+    stores = list(stores)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        for digest in sorted(list_kept(baseline)):
+            array = next((found for store in stores if (found := store.find(digest)) is not None), None)
+            if array is None:
+                continue
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{digest}.npy", _EPOCH), content.getvalue(), zipfile.ZIP_DEFLATED)
+        empty = not file.namelist()
+    place = locate_sidecar(path)
+    if empty:
+        place.unlink(missing_ok=True)
+        return 0
+    write_atomically(place, buffer.getvalue())
+    return len(buffer.getvalue())

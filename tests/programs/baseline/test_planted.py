@@ -1,0 +1,144 @@
+"""Real regressions, planted in a real library: each is found, and the message says what moved."""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import damaged_runners
+from boosters_eval import BenchmarkSuite, check_baseline, record_baseline
+from boosters_eval.core.errors import FileFormatError
+from boosters_eval.programs.baseline.findings import Status
+from boosters_eval.programs.baseline.model import load_baseline
+from boosters_eval.programs.baseline.sidecar import PredictionsFile, list_kept, locate_sidecar
+from boosters_eval.programs.benchmark.suites import QUICK_SUITE, _plain
+from boosters_eval.runners import RUNNERS
+
+CA, BC, IRIS = "california/gbdt", "breast_cancer/gbdt", "iris/gbdt"
+TRAINING = QUICK_SUITE.configs[0].training
+SUITE = BenchmarkSuite(
+    name="planted",
+    configs=tuple(_plain(name, TRAINING, ("lightgbm",)) for name in ("california", "breast_cancer", "iris")),
+    default_seeds=3,
+)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A baseline of LightGBM as it is, and its home."""
+    place = tmp_path_factory.mktemp("planted")
+    record_baseline(place / "b.json", suite=SUITE, home=place / "home", jobs=2)
+    return place
+
+
+@pytest.fixture
+def checked(recorded):
+    """The check of LightGBM after a change, by config."""
+
+    def check(change, **options):
+        before = RUNNERS["lightgbm"]
+        RUNNERS.register("lightgbm", change, replace=True)
+        try:
+            found = check_baseline(recorded / "b.json", suite=SUITE, home=recorded / "home", jobs=2, **options)
+        finally:
+            RUNNERS.register("lightgbm", before, replace=True)
+        return found, {finding.config: finding for finding in found.findings}
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "status", "cause"),
+    [
+        (damaged_runners.FewerTrees, CA, Status.REGRESSION, "trees 50 → 35"),
+        (damaged_runners.BaseScoreOff, CA, Status.REGRESSION, "all predictions moved alike, by +0.3"),
+        (damaged_runners.BaseScoreOff, BC, Status.UNDECIDED, "all log odds moved alike, by +0.5"),
+        (damaged_runners.NoBaseScore, CA, Status.DRIFT, "lower on average: the base score"),
+        (damaged_runners.OneClassIgnored, IRIS, Status.REGRESSION, "class 1 is never predicted any more"),
+        (damaged_runners.SlowLearner, CA, Status.DRIFT, "each tree learns less (learning rate"),
+        (damaged_runners.WrongDefault, CA, Status.REGRESSION, "with as many trees: a limit on their growth"),
+    ],
+)
+def test_a_planted_regression_is_found_and_the_cause_is_told(checked, change, config, status, cause):
+    found, pairs = checked(change)
+    assert pairs[config].status is status
+    assert cause in "; ".join(pairs[config].cause)
+    assert cause in str(found)
+
+
+def test_what_did_not_move_is_said_to_be_bit_identical(checked):
+    found, pairs = checked(damaged_runners.OneClassIgnored)
+    assert [pairs[config].identical for config in (CA, BC, IRIS)] == [True, True, False]
+    assert found.exit_code == 1
+    nothing, _ = checked(RUNNERS["lightgbm"])
+    assert str(nothing).endswith("3 pairs compared (tolerance 2%), all bit-identical")
+
+
+def test_since_when_it_is_so_and_the_next_command_are_told(checked, recorded):
+    first, pairs = checked(damaged_runners.SlowerLearner)
+    assert re.fullmatch(r"new in this run; run \w+ \(.*\) still predicted as recorded", pairs[CA].since)
+    again, pairs = checked(damaged_runners.SlowerLearner, fresh=True)
+    assert re.fullmatch(r"since run \w+ \(.*\); run \w+ \(.*\) still predicted as recorded", pairs[CA].since)
+    assert pairs[CA].since in str(again)
+    (command,) = again.next  # the commit is the recorded one, so there is nothing to bisect
+    assert command.startswith(f"if it is intended: boosters-eval baseline update {recorded / 'b.json'} --run ")
+    assert first.exit_code == again.exit_code == 1
+
+
+def test_what_rows_do_not_show_fails_unless_only_what_is_shown_may(checked):
+    plain, pairs = checked(damaged_runners.BaseScoreOff)
+    assert pairs[BC].by_rows
+    assert pairs[BC].fails
+    lenient, pairs = checked(damaged_runners.BaseScoreOff, statistical=True)
+    assert (pairs[BC].status, pairs[BC].fails, pairs[CA].fails) == (Status.UNDECIDED, False, True)
+    assert plain.exit_code == lenient.exit_code == 1
+    only, _ = checked(damaged_runners.BaseScoreOff, statistical=True, tolerance_for={CA: 0.5})
+    assert only.exit_code == 0
+
+
+def test_without_the_file_of_predictions_the_tolerance_decides(recorded, checked):
+    place = locate_sidecar(recorded / "b.json")
+    aside = place.rename(place.with_suffix(".aside"))
+    try:
+        found, pairs = checked(damaged_runners.BaseScoreOff, statistical=True)
+    finally:
+        aside.rename(place)
+    assert found.without == "the baseline"
+    assert not pairs[BC].by_rows
+    assert pairs[BC].fails
+
+
+def test_the_file_of_predictions_is_small_and_whole(recorded):
+    baseline, place = load_baseline(recorded / "b.json"), locate_sidecar(recorded / "b.json")
+    sidecar = PredictionsFile(place)
+    assert sidecar.digests == set(list_kept(baseline))
+    assert place.stat().st_size < 1e6
+    fits = [fit for result in baseline.results for fit in result.fits.values()]
+    assert {fit.rounds for fit in fits} == {50}
+    assert all(fit.leaves and fit.training and fit.predictions for fit in fits)
+    assert all(result.build and result.build.digest for result in baseline.results)
+
+
+def test_predictions_that_were_changed_are_refused(recorded, tmp_path):
+    source = locate_sidecar(recorded / "b.json")
+    with zipfile.ZipFile(source) as file, zipfile.ZipFile(tmp_path / "b.predictions.npz", "w") as forged:
+        for index, name in enumerate(file.namelist()):
+            content = bytearray(file.read(name))
+            content[-1] ^= index == 0
+            forged.writestr(name, bytes(content))
+            first = first if index else name.removesuffix(".npy")  # noqa: F821 (of the first round)
+    with pytest.raises(FileFormatError, match="was changed"):
+        PredictionsFile(tmp_path / "b.predictions.npz").find(first)
+    Path(tmp_path / "x.npz").write_bytes(b"nothing")
+    with pytest.raises(FileFormatError, match="not a file of predictions"):
+        PredictionsFile(tmp_path / "x.npz")
+
+
+def test_a_pair_whose_run_is_not_named_is_refused(recorded, tmp_path):
+    raw = json.loads((recorded / "b.json").read_text())
+    raw["results"][0]["source"] = "nobody/1"
+    (tmp_path / "b.json").write_text(json.dumps(raw))
+    with pytest.raises(FileFormatError, match="nobody/1"):
+        load_baseline(tmp_path / "b.json")
