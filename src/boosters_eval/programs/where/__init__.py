@@ -1,0 +1,1 @@
+"""The program `where`: the rows on which one library loses to another."""
