@@ -48,8 +48,11 @@ COVERAGE ?= --cov --cov-report=term
 tests: setup chromium  ## run all tests with coverage, or without it: COVERAGE=
 	@$(BIN)/python -m pytest -n 3 --dist worksteal $(COVERAGE)  # a third fills the waits of two
 
-test-chaos: setup  ## kill processes and damage files at random; CHAOS_SEED repeats it
-	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos
+test-chaos: setup  ## kill 200 processes and damage 1 000 files at random; CHAOS_SEED repeats it
+	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos tests/cli/test_resources.py
+
+soak: setup  ## the same five times as often: 1 000 kills and 5 000 damaged files, for hours
+	@CHAOS_KILLS=1000 CHAOS_MUTATIONS=5000 $(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos tests/cli/test_resources.py
 
 test-deaths: setup  ## kill the workers, the scheduler and the program of a dask cluster
 	@$(BIN)/python -m pytest -m deaths -n 0 tests/cluster tests/cli/test_cluster_cli.py
@@ -141,7 +144,8 @@ simulations: setup  ## run them, and write their rates into docs/statistics.md
 
 baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite quick tests/baselines/quick.json
-	@$(BIN)/boosters-eval baseline record --suite full tests/baselines/full.json
+	@$(BIN)/boosters-eval baseline record --suite check tests/baselines/check.json
+	@$(BIN)/boosters-eval baseline record --suite full --no-predictions tests/baselines/full.json  # they would be 8 MB
 
 EXAMPLES := examples/papers
 PAPER := $(BIN)/boosters-eval paper validate --seeds 3
@@ -164,4 +168,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .axe
 
-.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-chaos test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,26 @@ def _known_before_any_test():
     from boosters_eval import RUNNERS, WORKLOADS
 
     assert not {"faulty", "shell"} & {*RUNNERS, *WORKLOADS}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _threads_of_the_tests():
+    """The threads that run the tests hold no lock, so that files are read in a fork, as in the program."""
+    from boosters_eval.core import reader
+
+    usual = threading.active_count()
+    patch = pytest.MonkeyPatch()
+    patch.setattr(reader, "_can_fork", lambda: threading.active_count() <= usual)
+    yield
+    patch.undo()
+
+
+@pytest.fixture
+def forked_reader(monkeypatch):
+    """Files are read in a fork whatever threads there are: only that knows what a test has replaced."""
+    from boosters_eval.core import reader
+
+    monkeypatch.setattr(reader, "_can_fork", lambda: True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -307,7 +307,7 @@ def test_the_gitlab_job_in_the_documentation_is_valid(capsys):
     assert "is not JSON" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("suite", "seeds"), [("quick", 3), ("full", 5)])
+@pytest.mark.parametrize(("suite", "seeds"), [("quick", 3), ("check", 5), ("full", 5)])
 def test_the_committed_baselines_are_those_of_the_suites(suite, seeds):
     from boosters_eval.programs.benchmark.suites import SUITES
 
@@ -316,3 +316,12 @@ def test_the_committed_baselines_are_those_of_the_suites(suite, seeds):
     assert len(baseline.config.seeds) == seeds
     assert {r.config for r in baseline.results} == {config.name for config in SUITES[suite].configs}
     assert set(baseline.libraries) == {library for config in SUITES[suite].configs for library in config.libraries}
+
+
+def test_the_wheel_carries_the_baselines():
+    """Where `quick` looks for them outside a checkout."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included == {"tests/baselines": "boosters_eval/baselines"}
+    source = (ROOT / "src" / "boosters_eval" / "programs" / "baseline" / "commands.py").read_text()
+    assert 'Path(__file__).parents[2] / "baselines" / f"{suite}.json"' in source

@@ -71,6 +71,9 @@ ONLY_PARSED = {
     "boosters-eval compare -d california -l xgboost lightgbm --executor dask --address tcp://host:8786",
     "boosters-eval compare -d california -l xgboost lightgbm --executor dask --workers 4",
     "boosters-eval run --suite full --executor dask --scheduler-file scheduler.json",
+    # These need a policy, or a run of the baseline's own suite; the tests of each command run them.
+    "boosters-eval run --suite gate --policy policy.json",
+    'boosters-eval baseline update tests/baselines/quick.json --run last -l boosters --accept "a new default for bins"',
     "boosters-eval paper validate --spec benchmarks.yaml --executor dask --workers 2",
     "boosters-eval parity run --methods pls --registry-cells --executor dask --workers 2",
     # These of parity run cells; the tests of the room run them.
@@ -95,12 +98,13 @@ ONLY_PARSED = {
     "boosters-eval paper validate --spec examples/papers/catboost-benchmarks.yaml --only Adult:XGBoost",  # real scores
     "boosters-eval report --suite full --type comparison --format md,json,html",  # docs/reports.md has it too
     "boosters-eval rescore last --metric mae",  # real predictions
+    "boosters-eval where last -l boosters xgboost",  # as above
     "boosters-eval run --suite gate",
     "boosters-eval verify FILE",
 }
 BUILD = re.compile(r"[a-z]==\d|[a-z]@\S")  # a command that names one is only parsed, too: it would install it
 # Commands that compare with recorded results, which only real training gives.
-PREVIEWED = (["quick"], ["full"], ["baseline", "check"])
+PREVIEWED = (["quick"], ["check"], ["full"], ["baseline", "check"])
 
 
 def explained_fields(spec, inputs):
@@ -181,6 +185,7 @@ def folder(tmp_path_factory):
     frame.to_parquet(place / "prices.parquet")
     frame.rename(columns={"price": "revenue"}).to_csv(place / "sales.csv", index=False)
     frame.assign(left=numbers[:, 2] > 0.5).drop(columns="price").to_csv(place / "churn.csv", index=False)
+    frame.rename(columns={"a": "height", "b": "weight"}).to_csv(place / "sizes.csv", index=False)
     cases = [f"c{i},1.0,{'held_out' if i < 6 else 'dev'}\n" for i in range(40)]
     (place / "scores.csv").write_text("case_id,score,class\n" + "".join(cases))
     for name in ("parity.csv", "refresh.csv"):
@@ -267,7 +272,9 @@ def test_every_command_works_in_the_order_of_the_pages(project, capsys):
 def test_a_shortcut_without_a_baseline_tells_how_to_record_what_it_ran(project, monkeypatch, capsys):
     monkeypatch.setenv("BOOSTERS_EVAL_BASELINE_DIR", "none")
     assert run(["quick", "--library", "sklearn", "-q"]) == 3
-    assert "baseline record --suite quick --library sklearn none/quick.json'" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    (recording,) = re.findall(r"'boosters-eval (baseline record --run \w+ none/quick.json)'", told)
+    assert run(recording.split()) == 0
 
 
 def test_commands_that_are_not_run_are_parsed():

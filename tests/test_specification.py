@@ -101,6 +101,7 @@ PARAMETERS = {
 SUITES_BY_NAME = {
     "minimal": "MINIMAL_SUITE",
     "quick": "QUICK_SUITE",
+    "check": "CHECK_SUITE",
     "full": "FULL_SUITE",
     "comparison-depthwise": "COMPARISON_DEPTHWISE",
     "comparison-leafwise": "COMPARISON_LEAFWISE",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import export_history as export_history
     from boosters_eval.api import extract_paper as extract_paper
     from boosters_eval.api import fetch_datasets as fetch_datasets
+    from boosters_eval.api import find_slices as find_slices
     from boosters_eval.api import import_history as import_history
     from boosters_eval.api import importances as importances
     from boosters_eval.api import init_dataset as init_dataset
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import show_history as show_history
     from boosters_eval.api import show_run as show_run
     from boosters_eval.api import track_run as track_run
+    from boosters_eval.api import update_baseline as update_baseline
     from boosters_eval.api import validate_paper as validate_paper
     from boosters_eval.api import verify_decision as verify_decision
     from boosters_eval.api import verify_oracles as verify_oracles
@@ -145,6 +147,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.suites import ABLATION_DEVICE as ABLATION_DEVICE
     from boosters_eval.programs.benchmark.suites import ABLATION_GROWTH_SUITE as ABLATION_GROWTH_SUITE
     from boosters_eval.programs.benchmark.suites import ABLATION_THREADING as ABLATION_THREADING
+    from boosters_eval.programs.benchmark.suites import CHECK_SUITE as CHECK_SUITE
     from boosters_eval.programs.benchmark.suites import COMPARISON_DEPTHWISE as COMPARISON_DEPTHWISE
     from boosters_eval.programs.benchmark.suites import COMPARISON_LEAFWISE as COMPARISON_LEAFWISE
     from boosters_eval.programs.benchmark.suites import FULL_SUITE as FULL_SUITE

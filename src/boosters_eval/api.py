@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.commands import PreparedCheck
     from boosters_eval.programs.baseline.findings import Check
     from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.update import UpdatedBaseline
     from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import MeasuringOptions
@@ -66,12 +67,14 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.run import ParityRun, RefreshedOracles
     from boosters_eval.programs.report.writing import DrawnFigures, RunPage, WrittenReport
     from boosters_eval.programs.runs.manage import RunDetails, RunListing, Verification
+    from boosters_eval.programs.where.findings import FoundSlices
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.stats.significance import TestName
     from boosters_eval.tracking import Tracker
 
     BoosterName = BoosterType | Literal["gbdt", "gblinear", "linear_trees"]
     ProfileName = Profile | Literal["parity", "defaults"]
+    Profiles = ProfileName | Literal["both"]
     TaskName = Task | Literal["regression", "binary", "multiclass", "quantile", "ranking"]
     Seeds = int | Literal["auto"]
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
@@ -91,7 +94,10 @@ def answer(request: Request) -> Findings:
     if isinstance(program, str):
         module, _, function = program.partition(":")
         program = getattr(import_module(module), function)
-    found: Findings | None = program(request)
+    from boosters_eval.core.reader import reading_within  # noqa: PLC0415 (not for whoever asks for help)
+
+    with reading_within(getattr(request, "read_limit", None)):
+        found: Findings | None = program(request)
     if found is None:  # of another package
         raise RunError(f"The program of '{type(request).command}' must return its findings. Got None instead.")
     return found
@@ -109,12 +115,13 @@ def compare(
     cv: str | int | None = None,
     task: TaskName | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     split: str | None = None,
     splits: Literal["balanced", "random"] = "balanced",
-    profile: ProfileName = "parity",
+    profile: Profiles = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
+    reuse: bool = False,
     margin: MarginLike | Sequence[str] = (),
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
@@ -142,8 +149,9 @@ def run_suite(
     metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     splits: Literal["balanced", "random"] | None = None,
-    profile: ProfileName | None = None,
+    profile: Profiles | None = None,
     margin: MarginLike | Sequence[str] = (),
+    policy: str | Path | None = None,
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
@@ -166,6 +174,21 @@ def rescore(
     return cast("ResultCollection", _call("benchmark.rescore:rescore_run", _request("rescore", locals())))
 
 
+def find_slices(
+    run: str = "last",
+    libraries: str | Sequence[str] | None = None,
+    *,
+    dataset: str | None = None,
+    metric: MetricLike | None = None,
+    home: str | Path | None = None,
+) -> FoundSlices:
+    """The parts of a run's data on which the first library loses to the second, from the predictions that it has kept.
+
+    They are found on one half of the rows and tested on the other. `.slices` and `.worst` hold them and the worst rows.
+    """
+    return cast("FoundSlices", _answer("find_slices", locals()))
+
+
 def importances(
     datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,
@@ -180,7 +203,7 @@ def importances(
     cv: str | int | None = None,
     task: TaskName | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     split: str | None = None,
     splits: Literal["balanced", "random"] = "balanced",
     profile: ProfileName = "parity",
@@ -267,17 +290,39 @@ def check_baseline(
     statistical: bool = False,
     libraries_under_test: Sequence[str] = (),
     allow_flaky: int = 0,
+    fresh: bool = False,
     **settings: Unpack[MeasuringOptions],
 ) -> Check:
     """Run a baseline's suite again, with its seeds and libraries unless others are named, and compare.
 
     With an earlier `run`, or `results`, nothing runs. `tolerance` is how much worse a primary metric may be, and
     `tolerance_for` that of single metrics or configs. With `statistical`, each change is tested, and seeds="auto" runs
-    as many of the recorded seeds as it takes to decide. `passed` and `exit_code` of the check are its verdict,
+    as many of the recorded seeds as it takes to decide. Finished cells of earlier runs with the same build, data and
+    split are taken over, unless `fresh`. `passed` and `exit_code` of the check are its verdict,
     `findings` has one per pair, and printing it tells it in words.
     """
     found: Check = _answer("check_baseline", locals()).check
     return found
+
+
+def update_baseline(
+    file: str | Path | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    datasets: Sequence[str] = (),
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    accept: str = "",
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> UpdatedBaseline:
+    """Merge a run into a baseline, by library or data set; other pairs stay as they are.
+
+    What gets worse or disappears needs a reason (`accept`), which the file keeps: without one nothing is written, and
+    `refused` says so. `changes` are what became of each pair.
+    """
+    return cast("UpdatedBaseline", _answer("update_baseline", locals()))
 
 
 def diff_baselines(
@@ -307,6 +352,7 @@ def prepare_check(
     statistical: bool = False,
     libraries_under_test: Sequence[str] = (),
     allow_flaky: int = 0,
+    fresh: bool = False,
     **settings: Unpack[MeasuringOptions],
 ) -> PreparedCheck:
     """The plan of a check, before anything has run: `pairs` are what it will judge.
@@ -333,7 +379,7 @@ def decide_gate(
     threshold: float | None = None,
     scores: str | Path | None = None,
     library: str = "boosters",
-    tier: Literal["bronze", "silver", "gold"] = "bronze",
+    tier: Literal["bronze", "silver", "gold"] | None = None,
     min_cases: int | None = None,
     held_out: str | Sequence[str] = (),
     no_held_out: bool = False,
@@ -461,6 +507,7 @@ def explain_mapping(
     training: TrainingConfig | None = None,
     profile: ProfileName = "parity",
     classes: int = 3,
+    targets: int = 1,
     quantiles: Sequence[float] = (0.5,),
     threads: int = 1,
     weighted: bool = False,

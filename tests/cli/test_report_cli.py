@@ -99,7 +99,7 @@ def test_dry_run_shows_the_report_and_writes_nothing_at_all(place, capsys):
     before = sorted(place.parent.rglob("*"))
     assert run(["report", "--results", source(place), "--dry-run"]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("# Quality report, toy suite\n")
+    assert said.out.startswith("# Quality report: toy suite: boosters and xgboost on toy\n")
     assert "Would write: docs/benchmarks/" in said.err
     assert sorted(place.parent.rglob("*")) == before
 

@@ -3,6 +3,8 @@
 import io
 import json
 import random
+import re
+import shlex
 import sys
 
 import pytest
@@ -29,7 +31,7 @@ MARKS = (Mark(parameter="max_bins", kind="approximated", reason="one bin is kept
 
 def show(found, **request):
     """What `compare` shows of results."""
-    ComparisonFindings(found, CompareRequest(**request)).show(Terminal(quiet=True))
+    ComparisonFindings(found, CompareRequest(**request)).show(Terminal())
 
 
 class Screen(io.StringIO):
@@ -107,6 +109,66 @@ def test_a_comparison_with_failures_and_two_benchmarks(screen):
         run_id="0123456789abcdef",
     )
     screen("compare-failures", lambda: show(found))
+
+
+@pytest.fixture
+def two():
+    """The default libraries on two data sets, whose names and metrics are those of real ones."""
+    rule = {"trivial": {"mean": {"rmse": 1.15, "mae": 0.9, "r2": 0.0}, "median": {"rmse": 1.2, "mae": 0.9, "r2": -0.1}}}
+    names = ("rmse", "mae", "r2")
+    found = [*results(metrics=names, **rule), *results("breast_cancer/gbdt", metrics=names, factor=0.3, **rule)]
+    return factories.collection(found, suite="compare", run_id="0123456789abcdef")
+
+
+def shown(found, monkeypatch, width, **how):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    with monkeypatch.context() as patch:
+        screen = Screen()
+        patch.setattr("sys.stdout", screen)
+        findings, terminal = ComparisonFindings(found, CompareRequest()), Terminal(**how)
+        findings.show(terminal)
+        return screen.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_two_data_sets_of_five_libraries_take_at_most_40_lines_of_a_terminal(two, monkeypatch, width):
+    text = shown(two, monkeypatch, width)
+    others = 2  # the bar of the run, and the line that names it
+    assert len(text.splitlines()) + others <= 40
+    assert all(text.count(f"\n{name} ") == 2 for name in LIBRARIES)
+    assert "Note:" not in text
+
+
+def test_verbose_shows_every_column_and_note_and_quiet_neither(two, monkeypatch):
+    text = shown(two, monkeypatch, 120, verbose=True)
+    assert "Predict time (s) ↓" in text
+    assert text.count("Note: lightgbm: max_bins is approximated") == 1
+    assert "predict the median" in text
+    alone = shown(two, monkeypatch, 120, quiet=True)
+    assert "Library" not in alone
+    assert alone.startswith("Which, on california: ")
+    assert len([line for line in alone.splitlines() if not line.startswith(" ")]) <= 6
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_command_that_is_broken_over_lines_can_be_pasted(two, monkeypatch, width):
+    text = shown(two, monkeypatch, width, quiet=True)
+    pasted = re.sub(r"\\\n\s*", "", text[text.index("boosters-eval ") :])
+    assert shlex.split(pasted) == shlex.split(
+        "boosters-eval compare --dataset california breast_cancer --booster gbdt --library boosters xgboost lightgbm"
+        " catboost sklearn --seeds 5 --splits random --timing-mode"
+    )
+
+
+def test_many_data_sets_begin_with_the_answer_over_all_and_have_a_row_each(monkeypatch):
+    found = [one for place in range(8) for one in results(f"data{place}/gbdt", metrics=("rmse", "mae"))]
+    text = shown(factories.collection(found, suite="compare"), monkeypatch, 80)
+    first, *others = text.splitlines()
+    assert first == "boosters, xgboost, lightgbm, catboost and sklearn on 8 data sets"
+    assert others[0].startswith("Which: lightgbm, on 8 of 8 data sets (8 as the best)")
+    assert all(len(re.findall(rf"^data{place} .*best: lightgbm", text, re.MULTILINE)) == 1 for place in range(8))
+    assert "Leaderboard over 8 data sets" in text
 
 
 def test_a_comparison_of_variants_with_long_names(screen):

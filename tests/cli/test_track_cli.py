@@ -81,7 +81,8 @@ def test_no_record_or_report_has_a_path_through_the_users_home(boosters_eval, pl
 
 def test_traceback_of_a_cell_has_no_path_through_the_users_home(program, place):
     home = PLUGINS.parents[1]
-    program("compare", "-d", "iris", "-l", "faulty", "-s", "1", "-p", "max_depth=12", "-q", env={"HOME": str(home)})
+    env = {"HOME": str(home), "XDG_CACHE_HOME": str(place / "cache")}
+    program("compare", "-d", "iris", "-l", "faulty", "-s", "1", "-p", "max_depth=12", "-q", env=env)
     (journal,) = place.glob("home/runs/*/journal.jsonl")
     assert "~/tests/plugins/faulty_runner.py" in journal.read_text()
     assert str(home) not in journal.read_text()

@@ -1,9 +1,16 @@
 """Confident wrong answers that were printed once, each tried again as a user would."""
 
+import html
 import json
+import re
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pytest
+
+import boosters_eval as be
 
 
 def compare(boosters_eval, *arguments):
@@ -78,9 +85,13 @@ def test_a_library_that_is_judged_or_left_to_itself_keeps_its_own_handling_and_t
     for extra in (("--profile", "defaults"), ("--against", "sklearn")):
         done = boosters_eval("compare", "-d", "large.csv:when", *LIBRARIES, *extra, "-f", "json", "-q")
         assert not any(result.get("target_offset") for result in json.loads(done.stdout)["results"])
-    told = boosters_eval("compare", "-d", "large.csv:when", *LIBRARIES, "--profile", "defaults", check=0).stdout
-    answer = told.partition("\n## ")[0]
-    assert "the data are suspect: 'when' reaches 1.7e+09" in answer
+    command = ("-d", "large.csv:when", *LIBRARIES)
+    told = answer(boosters_eval, *command, "--profile", "defaults")
+    assert "the data are suspect: 'when' reaches 1.7e+09" in told
+    assert told.endswith("-s 2 --profile parity\n")
+    judged = boosters_eval("compare", *command, "--against", "sklearn", "-q").stdout
+    assert "its standard deviation is 141. As it stands: " in judged
+    assert "--profile" not in judged  # where a library is judged, there is nothing to mend
 
 
 def test_features_that_float32_cannot_tell_apart_are_a_finding(place, boosters_eval):
@@ -91,15 +102,54 @@ def test_features_that_float32_cannot_tell_apart_are_a_finding(place, boosters_e
     assert "[--drop stamp]" in said
 
 
+def notebook():
+    """What a notebook shows of the last run, as text."""
+    return html.unescape(re.sub("<[^>]+>", "", be.load_run()._repr_html_()))
+
+
 def answer(boosters_eval, *arguments):
     """What stands above the first table."""
     return boosters_eval("compare", *arguments, "-q", check=0).stdout.partition("\n| ")[0]
 
 
-def test_a_near_unique_text_column_is_told_with_what_to_do(place, boosters_eval):
+def test_a_near_unique_text_column_is_told_with_what_to_do_in_the_answer_and_everywhere_else(place, boosters_eval):
     cars().to_csv("cars.csv", index=False)
-    told = boosters_eval("compare", "-d", "cars.csv:mpg", "-l", "lightgbm", "xgboost", "-s", "2", "-q", check=0).stdout
+    command = ("-d", "cars.csv:mpg", "-l", "lightgbm", "xgboost", "-s", "2")
+    assert "'Name' has 289 distinct texts in 398 rows (--drop Name)" in answer(boosters_eval, *command)
+    told = boosters_eval("compare", *command, check=0).stdout
     assert "'Name' has 289 distinct texts in 398 rows: 1.4 rows each (--drop Name; or --split group:Name)" in told
+    assert "'Name' has 289 distinct texts in 398 rows (--drop Name)" in notebook()
+    found = json.loads(boosters_eval("compare", *command, "-f", "json", "-q", check=0).stdout)
+    options = {one["kind"]: one["option"] for one in found["metadata"]["audits"]["cars.mpg"]["findings"]}
+    assert options == {"many-categories": "--drop Name; or --split group:Name", "own-treatment": "--profile both"}
+    next_ = answer(boosters_eval, *command).partition("\nNext: ")[2]
+    assert next_.startswith("see whether that holds with each library's own defaults: ")
+    assert next_.endswith("-s 2 --profile both\n")
+    assert "distinct texts" not in answer(boosters_eval, *command, "--drop", "Name")
+
+
+def test_both_profiles_have_one_answer_and_who_is_best_in_one_alone_is_not_called_best(place, boosters_eval):
+    command = ("-d", "diabetes", "-l", "sklearn", "xgboost", "-p", "n_estimators=20")
+    assert "is better than" not in answer(boosters_eval, *command)
+    assert "sklearn is better than xgboost" in answer(boosters_eval, *command, "--profile", "defaults")
+    done = boosters_eval("compare", *command, "--profile", "both", check=0)
+    said = (
+        "nobody is best in both profiles: mapped by meaning, cannot say who is ahead (RMSE: sklearn 61.3, xgboost 61.3)"
+    )
+    said += "; with each library's own defaults, sklearn is ahead (RMSE: sklearn 60.1, xgboost 64.6)."
+    assert done.stdout.count(said) == notebook().count(said) == 1
+    assert "is better than" not in done.stdout.partition("\n| ")[0]
+    assert "## diabetes/gbdt/defaults (5 seeds, library defaults)\n\n| Library" in done.stdout
+    assert "no effect" not in done.stderr
+
+
+def test_a_profile_that_nobody_knows_is_answered_with_those_there_are(place, boosters_eval):
+    said = boosters_eval("compare", "-d", "iris", "--profile", "bth", check=3).stderr
+    assert "Unknown profile 'bth'. Did you mean 'both'?" in said
+    said = boosters_eval("compare", "-d", "iris", "--profile", "both", "--variants", "a:max_depth=2", check=3).stderr
+    assert "The '--profile' option cannot be both where variants are compared" in said
+    said = boosters_eval("importances", "-d", "iris", "--profile", "both", check=3).stderr
+    assert "Unknown profile 'both'. Known: defaults, parity." in said
 
 
 def patients():
@@ -114,7 +164,9 @@ def patients():
 def test_groups_that_a_random_split_tears_apart_are_in_the_answer_and_following_it_ends_the_doubt(place, boosters_eval):
     patients().to_csv("visits.csv", index=False)
     command = ("-d", "visits.csv:y", "-l", "lightgbm", "xgboost", "-s", "2")
-    assert "the data are suspect: 'patient_id' groups rows whose targets are alike" in answer(boosters_eval, *command)
+    said = "the data are suspect: 'patient_id' groups rows whose targets are alike (--split group:patient_id)"
+    assert said in answer(boosters_eval, *command)
+    assert said in notebook()
     told = boosters_eval("compare", *command, check=0)
     assert "falls from 0.8" in told.stdout
     assert "--split group:patient_id" in told.stdout
@@ -150,8 +202,8 @@ def sales(days=700):
 def test_the_hint_to_split_by_time_is_in_the_report_and_following_it_keeps_the_date_as_features(place, boosters_eval):
     sales().to_csv("sales.csv", index=False)
     command = ("-d", "sales.csv:sold", "-l", "lightgbm", "xgboost")
-    told = boosters_eval("compare", *command, "-s", "2", "-q", check=0).stdout
-    assert "--split time:date" in told
+    said = answer(boosters_eval, *command, "-s", "2")
+    assert "the data are suspect: 'date' orders rows in time (--split time:date)" in said
     split = ("--split", "time:date")
     kept = compare(boosters_eval, *command, *split)
     dropped = compare(boosters_eval, *command, *split, "--drop", "date")
@@ -176,3 +228,85 @@ def test_a_data_set_without_its_option_is_answered_with_what_to_type(place, boos
     said = boosters_eval("compare", "sales.csv", check=3).stderr
     assert "'sales.csv' stands alone: a data set is given as -d sales.csv:COLUMN, with the column to predict." in said
     assert "given as -d iris." in boosters_eval("compare", "iris", check=3).stderr
+
+
+WEIGHTED = """
+import numpy as np
+from boosters_eval import BenchmarkConfig, BenchmarkSuite, DatasetConfig, Task, TrainingConfig
+from boosters_eval.datasets import Table
+
+
+def load(task):
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 16, (600, 4)).astype(np.float32)
+    y = x[:, 0] / 4 + np.sin(x[:, 1]) + 0.5 * rng.standard_normal(600)
+    y = (y > np.median(y)).astype(float) if task is Task.BINARY else y
+    return Table(x, y, weights=10.0 ** rng.uniform(-8, 8 if task is Task.BINARY else 0, 600))
+
+
+def config(task):
+    data = DatasetConfig(name=task.value, task=task, loader=lambda: load(task))
+    limits = {} if task is Task.BINARY else {"l2": 0.0, "min_child_weight": 0.0}
+    training = TrainingConfig(n_estimators=5, **limits)
+    more = {"libraries": ("boosters", "xgboost", "lightgbm"), "metrics": ("mcc",) if task is Task.BINARY else ()}
+    return BenchmarkConfig(name=task.value, dataset=data, task=task, training=training, **more)
+
+
+SUITE = BenchmarkSuite("weighted", (config(Task.REGRESSION), config(Task.BINARY)))
+"""
+
+
+@pytest.fixture
+def weighted(place, boosters_eval):
+    """A suite whose rows weigh very differently, run with no least weight of a leaf and no penalty."""
+    (place / "weighted.py").write_text(WEIGHTED)
+    done = boosters_eval("run", "--suite", "weighted.py:SUITE", "-s", "2", "-f", "json", "-q")
+    return done, json.loads(done.stdout)["results"]
+
+
+def test_without_a_least_weight_lightgbm_does_not_abort_and_each_mark_that_weights_break_says_so(weighted):
+    done, results = weighted
+    assert done.returncode == 0
+    assert {(r["config_name"], r["library"]) for r in results} >= {("regression", "lightgbm"), ("binary", "boosters")}
+    reasons = {
+        (r["library"], mark["parameter"]): mark["reason"]
+        for r in results
+        for mark in r["marks"]
+        if mark["kind"] != "exact"
+    }
+    assert "rows of little weight" in reasons["xgboost", "min_gain"]
+    assert "lost by rounding" in reasons["boosters", "min_child_weight"]
+    assert "it aborts" in reasons["lightgbm", "min_child_weight"]
+    assert "bundled" in reasons["lightgbm", "max_bins"]
+
+
+def test_mcc_of_weights_over_sixteen_orders_of_magnitude_is_exact(weighted):
+    _, results = weighted
+    run = be.load_run()
+    binary = [result for result in run.results if result.config_name == "binary"]
+    assert [r.metrics["matthews"] for r in binary] == [
+        r["metrics"]["matthews"] for r in results if r["config_name"] == "binary"
+    ]
+    for result in binary:
+        fit = run.evidence.of(result)
+        sums = dict.fromkeys(((0, 0), (0, 1), (1, 0), (1, 1)), Fraction(0))
+        chosen = (fit.predictions.ravel() >= 0.5).astype(int)
+        for label, choice, weight in zip(fit.split.y_true, chosen, fit.split.weights, strict=True):
+            sums[int(label), int(choice)] += Fraction(float(weight))
+        (tn, fp), (fn, tp) = (sums[0, 0], sums[0, 1]), (sums[1, 0], sums[1, 1])
+        with localcontext() as context:
+            context.prec = 60
+            above, below = tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+            root = (Decimal(below.numerator) / Decimal(below.denominator)).sqrt()
+            exact = float(Decimal(above.numerator) / Decimal(above.denominator) / root)
+        assert abs(result.metrics["matthews"] - exact) < 1e-9
+
+
+def test_lightgbm_gets_the_layout_that_suits_a_wide_table_and_says_so(place, boosters_eval):
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame(rng.normal(size=(120, 300)), columns=[f"x{i}" for i in range(300)])
+    frame.assign(y=frame["x0"] + rng.normal(size=120)).to_csv("wide.csv", index=False)
+    (results,) = compare(boosters_eval, "-d", "wide.csv:y", "-l", "lightgbm", "-s", "1").values()
+    native = results[0]["native_params"]
+    assert native["force_col_wise"]
+    assert "force_row_wise" not in native

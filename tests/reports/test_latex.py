@@ -39,7 +39,7 @@ def test_hyphens_stay_hyphens():
 
 
 def test_table_has_rules_a_caption_and_a_label():
-    text = Report((table(answer="One is best."),)).to_latex()
+    text = Report((table(answer=("One is best.",)),)).to_latex()
     assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{table}\n")
     assert "\\caption{a/b. One is best.}" in text
     assert "\\label{tab:a-b}" in text
@@ -81,7 +81,9 @@ def test_no_results_are_a_comment():
 
 
 @pytest.mark.latex
-@pytest.mark.parametrize("report", [Report((table(6, HOSTILE, notes=(HOSTILE,), answer=HOSTILE),), (HOSTILE,)), None])
+@pytest.mark.parametrize(
+    "report", [Report((table(6, HOSTILE, notes=(HOSTILE,), answer=(HOSTILE,)),), (HOSTILE,)), None]
+)
 def test_it_compiles_and_fits_the_page(report, tmp_path):
     assert shutil.which("pdflatex"), "run make test-latex"
     made = report or build_tables(factories.collection())

@@ -109,7 +109,7 @@ def test_a_long_word_is_broken_behind_a_sign():
     assert wrapped("数据数据数据", 5) == ["数据", "数据", "数据"]
 
 
-def report(notes=(), answer="", table_notes=(), tables=1):
+def report(notes=(), answer=(), table_notes=(), tables=1):
     cell = TableCell(mean=0.5, std=None, n=1, text="0.5", best=True)
     made = ReportTable("t", ("Who",), (Column("x", "X", None),), (Row(("me",), (cell,)),), notes=table_notes)
     return Report(
@@ -156,8 +156,8 @@ def test_one_hidden_note_is_no_plural():
 
 
 def test_the_answers_come_before_the_tables():
-    assert printed(report(answer="I am best.")).splitlines()[:2] == ["t0", "I am best."]
-    several = printed(report(answer="I am best.", tables=2)).splitlines()
+    assert printed(report(answer=("I am best.",))).splitlines()[:2] == ["t0", "I am best."]
+    several = printed(report(answer=("I am best.",), tables=2)).splitlines()
     assert several[:4] == ["t0: I am best.", "t1: I am best.", "", "t0"]
 
 

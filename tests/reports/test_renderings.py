@@ -128,7 +128,7 @@ def test_a_terminal_leaves_details_out_unless_everything_is_wanted(document):
 
 
 def test_answers_of_tables_stand_above_all_only_if_the_document_has_none(paper):
-    tables = tuple(replace(table, answer=f"{table.name} holds.") for table in paper.tables)
+    tables = tuple(replace(table, answer=(f"{table.name} holds.",)) for table in paper.tables)
     told = Report(tables).document()
     assert shown(told).startswith("Table 2: Table 2 holds.\nTable 3: Table 3 holds.\n\nTable 2\n")
     answered = shown(replace(told, answer=("Both hold.",)))

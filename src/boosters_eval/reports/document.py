@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from boosters_eval.core.text import group_digits
 from boosters_eval.reports.numbers import MISSING, number
@@ -268,6 +268,28 @@ class Document:
 
     def figures(self) -> list[Figure]:
         return [figure for block in self.blocks() if isinstance(block, Charts) for figure in block.draw()]
+
+
+class AnswerLine(NamedTuple):
+    """A line of an answer: what it tells, the text, and a command at its end."""
+
+    label: str
+    text: str
+    command: str
+
+
+_LABEL = re.compile(r"(?:Which(?:, on [^:]+)?|How sure|But|Cost|Next): ")
+
+
+def split_line(line: str) -> AnswerLine:
+    """A line in its parts; only what is to be run next ends in a command."""
+    found = _LABEL.match(line)
+    label = found[0] if found else ""
+    text = line.removeprefix(label)
+    if label != "Next: ":
+        return AnswerLine(label, text, "")
+    why, begun, command = text.partition("boosters-eval ")
+    return AnswerLine(label, why, begun + command)
 
 
 def walk(blocks: Sequence[Block]) -> Iterator[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.document import Notes, PlainTable, Results, show_cell, walk
+from boosters_eval.reports.document import Notes, PlainTable, Results, show_cell, split_line, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +73,8 @@ def _needs(body: str) -> str:
 
 
 def _results(table: ReportTable) -> str:
-    caption = ". ".join(part.rstrip(".") for part in (table.title, table.answer) if part)
+    said = split_line(table.answer[0]).text if table.answer else ""
+    caption = ". ".join(part.rstrip(".") for part in (table.title, f"{said[:1].upper()}{said[1:]}") if part)
     parts = "  \\medskip\n\n".join(_measured(table, positions) for positions in _parts(table))
     notes = _notes(f"\\paragraph{{{escape_latex(table.name)}}}", table.notes) if table.notes else ""
     return _float(caption, table.name, parts) + notes

@@ -25,7 +25,7 @@ NARROWEST = 40  # columns; a narrower terminal is treated as this wide
 STACKED_BELOW = 72  # columns of a terminal on which a table that does not fit is stacked
 _NAME, _TEXT = 30, 20  # the widths down to which a column of names and one of other texts may be narrowed
 _INDENT = "  "
-_SPACE = re.compile(r"(?<!--seeds)(?<!--cv) (?![↑↓%])")  # what is one thing to a reader stays on one line
+_SPACE = re.compile(r"(?<!--seeds)(?<!--cv) (?![↑↓%]|(?:s|MB)\b)")  # what is one thing to a reader stays on one line
 _AFTER = re.compile(r"(?<=[/_\-.:,;=@+])(?=[^/_\-.:,;=@+])")  # where a long word is broken, if it can be
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, clean_lines
 from boosters_eval.reports import document as doc
-from boosters_eval.reports.numbers import estimate, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,12 +30,23 @@ def _head(document: Document) -> str:
     parts = [f"# {escape(document.title)}\n"] if document.title else []
     if document.answer:
         parts += ["## Answer\n"] if document.title else []
-        for indented, sentences in groupby(document.answer, key=lambda one: one.startswith(" ")):
-            texts = [escape(sentence.strip()) for sentence in sentences]
-            parts += ["".join(f"- {text}\n" for text in texts)] if indented else [f"{text}\n" for text in texts]
+        parts += _answer(document.answer)
     if board := document.leaderboard:
         parts += [f"**{escape(board.name)}**\n", _plain_table(board)]
     return "\n".join(parts)
+
+
+def _answer(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are labeled, or belong to the one before, are a list; others are paragraphs."""
+    for listed, members in groupby(lines, key=lambda one: one.startswith(" ") or bool(doc.split_line(one).label)):
+        texts = [_line(*doc.split_line(one.strip())) for one in members]
+        yield from ["".join(f"- {text}\n" for text in texts)] if listed else [f"{text}\n" for text in texts]
+
+
+def _line(label: str, text: str, command: str) -> str:
+    fence = "``" if "`" in command else "`"
+    code = f"{fence}{clean(command)}{fence}" if command else ""
+    return f"{f'**{escape(label.strip())}** ' if label else ''}{escape(text)}{code}"
 
 
 def _render_section(section: Section) -> Iterator[str]:
@@ -110,30 +119,11 @@ def _results(table: ReportTable, level: int) -> str:
     for row in table.trivial:
         cells = [*map(escape, table.beginning(row)), *(escape(cell.shown) for cell in row.cells)]
         rows.append([f"*{cells[0]}*", *cells[1:], *([row.count] if table.is_counted else [])])
-    parts = [f"{'#' * level} {escape(table.title)}\n", *([f"{escape(table.answer)}\n"] if table.answer else [])]
+    parts = [f"{'#' * level} {escape(table.title)}\n", *_answer(table.answer)]
     parts.append(markdown_table([*map(escape, table.headings)], rows))
-    if totals := _totals(table):
-        parts.append(totals)
     if table.notes:
         parts.append("**Notes:**\n\n" + markdown_list(table.notes))
     return "\n".join(parts)
-
-
-def _totals(table: ReportTable) -> str:
-    """The RFC's run-time list: average and total cost of each competitor."""
-    position = table.cost
-    if position is None:
-        return ""
-    column = table.columns[position]
-    unit = f" {escape(column.unit)}" if column.unit else ""
-    lines = [f"**{'Runtime' if column.kind == 'time' else 'Cost'} Statistics:**\n\n"]
-    for row in table.rows:
-        cell = row.cells[position]
-        values = [value for value in cell.values if value is not None]
-        if values:
-            total = number(math.fsum(values))
-            lines.append(f"- {escape(row.label)}: avg {estimate(cell.mean, cell.std)}{unit}, total {total}{unit}\n")
-    return "".join(lines) if len(lines) > 1 else ""
 
 
 def markdown_list(notes: Sequence[str]) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping  # noqa: TC003 (read when a report is validated)
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from boosters_eval.core.text import clean_csv_cell
-from boosters_eval.reports.document import Charts, Document, Notes, Results, Section
+from boosters_eval.reports.document import Charts, Details, Document, Notes, PlainTable, Results, Section, split_line
 from boosters_eval.reports.findings import Reported
 from boosters_eval.reports.numbers import MISSING, name_error
 
@@ -37,7 +37,7 @@ CellStatus = Literal[
 ]
 
 
-class _Strict:
+class Strict:
     """Refuses undeclared keys when read from a file."""
 
     __slots__ = ()
@@ -45,7 +45,7 @@ class _Strict:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(_Strict):
+class Column(Strict):
     """What is measured in a column."""
 
     name: str  # as in the results: "rmse", "train_time_s"
@@ -84,7 +84,7 @@ class Column(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class TableCell(_Strict):
+class TableCell(Strict):
     """A number with its uncertainty, ready to print."""
 
     mean: float | None
@@ -108,7 +108,7 @@ class TableCell(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Row(_Strict):
+class Row(Strict):
     """One competitor, named by as many parts as the table has row names."""
 
     names: tuple[str, ...]  # parts that do not apply are empty
@@ -129,7 +129,7 @@ class Row(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class PairVerdict(_Strict):
+class PairVerdict(Strict):
     """The verdict on two competitors in one metric."""
 
     table: str
@@ -154,7 +154,7 @@ class PairVerdict(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportTable(_Strict):
+class ReportTable(Strict):
     """Competitors by measurements."""
 
     name: str  # "california/gbdt"
@@ -165,9 +165,11 @@ class ReportTable(_Strict):
     details: tuple[str, ...] = ()  # after the name in the title, such as "5 seeds"
     notes: tuple[str, ...] = ()
     pairs: tuple[PairVerdict, ...] = ()
-    answer: str = ""  # in one sentence: who is best, by how much, and what to do next
+    answer: tuple[str, ...] = ()  # in a few lines: who is best, how sure that is, and what it costs
     row_facts: tuple[str, ...] = ()  # what is known of each row besides its name, by heading: ("Version",)
     trivial: tuple[Row, ...] = ()  # what takes no skill, shown below the rows; never ranked, judged or drawn with them
+    unbeaten: tuple[str, ...] = ()  # the rows that are no better than these in the column that decides
+    plain: bool = False  # whether a terminal draws no frame around it
 
     @property
     def title(self) -> str:
@@ -192,7 +194,7 @@ class ReportTable(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class RankingPair(_Strict):
+class RankingPair(Strict):
     """Two competitors compared over everything on which they were ranked."""
 
     a: str
@@ -204,7 +206,7 @@ class RankingPair(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class RankingTable(_Strict):
+class RankingTable(Strict):
     """Average ranks; 1 is best."""
 
     name: str  # what the competitors have in common: "gbdt"
@@ -226,26 +228,55 @@ class RankingTable(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Report(_Strict, Reported):
-    """Tables and the notes on them."""
+class Report(Strict, Reported):
+    """Tables, what they say together, and the notes on them."""
 
     tables: tuple[ReportTable, ...]
     notes: tuple[str, ...] = ()
     test: str = "rows"
     alpha: float = 0.05
     margin: tuple[str, ...] = ("1%",)  # what counts as equivalent, as one asks for it
+    title: str = ""
+    answer: tuple[str, ...] = ()
+    leaderboard: PlainTable | None = None
+    rankings: tuple[RankingTable, ...] = ()
 
     def document(self) -> Document:
-        """The tables alone, as a part of something else."""
-        notes = (Section("notes", "Notes", (Notes(self.notes),)),) if self.notes else ()
-        results = tuple(Results(table, Charts(partial(self._draw, table))) for table in self.tables)
-        return Document("", sections=(Section("results", "", results), *notes))
+        """The tables; what is said of them once if there is an answer, and below each of them otherwise."""
+        shown = strip_tables(self.tables) if self.answer else self.tables
+        results = tuple(Results(table, Charts(partial(self._draw, table))) for table in shown)
+        plain = Section("notes", "Notes", (Notes(self.notes),) if self.notes else ())
+        return Document(
+            self.title,
+            self.answer,
+            leaderboard=self.leaderboard,
+            sections=(Section("results", "", results), gather_notes(self.notes, self.tables) if self.answer else plain),
+        )
+
+    def summary(self) -> Document:
+        """The answer alone."""
+        return Document("", self.answer)
 
     def _draw(self, table: ReportTable) -> list[Figure]:
         from boosters_eval.reports.html.charts import draw_table  # noqa: PLC0415
         from boosters_eval.reports.html.svg import series_of  # noqa: PLC0415 (only what is shown is drawn)
 
         return draw_table(table, series_of(self.tables, ()), self.alpha)
+
+
+def strip_tables(tables: Sequence[ReportTable]) -> list[ReportTable]:
+    """Tables without what the document has once: the notes, of two tables the answers, and of more the costs."""
+    kept = {1: lambda _: True, 2: lambda _: False}.get(len(tables), lambda line: split_line(line).label != "Cost: ")
+    return [replace(table, notes=(), answer=tuple(filter(kept, table.answer))) for table in tables]
+
+
+def gather_notes(notes: Sequence[str], tables: Sequence[ReportTable]) -> Section:
+    """All notes of a run in one place that can be folded; those on a table begin with its name."""
+    named = len(tables) > 1
+    own = (f"{table.name}: {note}" if named else note for table in tables for note in table.notes)
+    found = (*notes, *own)
+    blocks = (Details(f"How this was judged and measured ({len(found)})", (Notes(found),), long=True),)
+    return Section("notes", "Notes", blocks if found else (), detail=True)
 
 
 def list_verdicts(tables: Iterable[ReportTable]) -> list[PairVerdict]:

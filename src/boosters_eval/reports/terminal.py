@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from boosters_eval.core.text import clean, clean_lines, count_of
@@ -13,7 +15,7 @@ from boosters_eval.reports import document as doc
 from boosters_eval.reports.layout import Grid, Span, lay_out, print_grid, print_lines, width_of, wrapped_with_indent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
@@ -78,9 +80,14 @@ class _Printer:
         """The answer; where there is none and there are several tables, the answers of these."""
         if self.document.title:
             self._lines([self.document.title], "bold")
+            if not any(doc.split_line(line).label for line in self.document.answer):
+                self._space()
+        self._answer(self.document.answer or [f"{one.name}: {' '.join(one.answer)}" for one in self._listed()])
+        if self.document.leaderboard or self.document.sections:
             self._space()
-        self._lines(self.document.answer or (f"{one.name}: {one.answer}" for one in self._listed()))
-        self._space()
+        if board := self.document.leaderboard:
+            self._lines([board.name], "bold")
+            self._table(board)
 
     def _listed(self) -> list[ReportTable]:
         several = len(self.tables) > 1 and not self.document.answer
@@ -114,12 +121,24 @@ class _Printer:
     def _results(self, table: ReportTable) -> None:
         self._space()
         self._lines([table.title], "bold")
-        if table.answer and table not in self._listed() and table.answer not in self.document.answer:
-            self._lines([table.answer])
+        if table not in self._listed() and not set(table.answer) <= set(self.document.answer):
+            self._answer(table.answer)
         print_lines(self.console, [lay_out(_grid(table, styled=self.styled), self.width)])
         self.spaced = False
         self._lines((f"Note: {note}" for note in self.notes[id(table.notes)]), "dim")
         self._space()
+
+    def _answer(self, lines: Iterable[str]) -> None:
+        """Each line with its label; a command that does not fit is broken so that it can still be pasted."""
+        for label, text, command in map(doc.split_line, map(self.tidy, lines)):
+            whole = f"{label}{text}{command}"
+            if self.width is None or cell_len(whole) <= self.width:
+                shown = [whole]
+            else:
+                shown = [*wrapped_with_indent(f"{label}{text}".rstrip(), self.width), *_break(command, self.width)]
+            first = Text.assemble((label, "bold"), shown[0][len(label) :])
+            print_lines(self.console, [[first, *map(Text, shown[1:])]])
+            self.spaced = False
 
     def _table(self, table: doc.PlainTable) -> None:
         if table.facts:
@@ -175,9 +194,9 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
         rows=tuple(rows),
         keys=first,
         whole=True,
-        framed=True,
+        framed=not table.plain,
         right=frozenset({len(table.headings) - 1}) if table.is_counted else frozenset(),
-        rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
+        rules=frozenset({len(table.rows)}) if table.trivial and not table.plain else frozenset(),
         kinds=frozenset(
             first + place + 1
             for place, (before, column) in enumerate(pairwise(table.columns))
@@ -196,6 +215,18 @@ def _span(cell: TableCell, *, styled: bool) -> Span:
     if cell.best and not styled:
         return Span(f"**{cell.shown}**")
     return Span(cell.shown, "bold green" if cell.best else _STYLES[cell.status])
+
+
+def _break(command: str, width: int) -> Iterator[str]:
+    """A command over several lines, as a shell takes it."""
+    line = " "
+    for word in map(shlex.quote, shlex.split(command)):
+        if line.strip() and cell_len(line) + cell_len(word) + 3 > width:
+            yield f"{line} \\"
+            line = "   "
+        line += f" {word}"
+    if line.strip():
+        yield line
 
 
 def _one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +15,7 @@ from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.core.terms import the
 from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, parse_split
 from boosters_eval.metrics.task import Task
+from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
 E = TypeVar("E", bound=Enum)
@@ -41,6 +43,13 @@ def parse_member(kind: str, value: Any, enum: type[E]) -> E:
         return enum(text)
     except ValueError:
         raise UnknownNameError(kind, text, [str(member.value) for member in enum]) from None
+
+
+@dataclass(frozen=True)
+class SeveralTargets(FitRequest):
+    """A fit with a matrix of targets, of which adapters know nothing."""
+
+    n_targets: int = 2
 
 
 class BenchmarkConfig(Model):

@@ -58,6 +58,10 @@ XGBoost: the penalty applies to the mean loss, and a value that suits trees lets
 `device` is what models are trained on. What is said here of CUDA devices was read in the documentation and the messages
 of the libraries, not measured. Without such a device, or with a build that has no code for it, a cell is unsupported.
 
+Of several targets (`targets`, in `explain --targets 2`), XGBoost from 3.2 on has a tree for each in every round,
+exactly as a model of each would; CatBoost has one tree for all (`MultiRMSE`), which is approximated; all others, and
+linear models, train one model per target, each with all parameters (own).
+
 `--profile defaults` passes only {", ".join(f"`{name}`" for name in ALWAYS)} and what is listed as such
 below: every library runs with its own defaults, its own number of rounds and its own capacity.
 """

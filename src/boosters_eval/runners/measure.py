@@ -18,6 +18,7 @@ from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.runners.base import FitRequest, TrainData, cannot_run
+from boosters_eval.runners.config import SeveralTargets
 from boosters_eval.runners.parameters import Device, Profile
 from boosters_eval.runners.result import BenchmarkResult
 
@@ -88,7 +89,7 @@ def _chosen(data: TrainData, task: Task) -> NDArray[np.int64]:
     if data.weights is not None and (data.weights > 0).any():
         usable = np.flatnonzero(data.weights > 0)
     y = data.y[usable]
-    parts: list[Any] = [_spread(len(usable), _ROWS), [y.argmin(), y.argmax()]]
+    parts: list[Any] = [_spread(len(usable), _ROWS), np.ravel([y.argmin(axis=0), y.argmax(axis=0)])]
     if task.is_classification:
         parts.append(np.unique(y, return_index=True)[1])
     if data.groups is not None:
@@ -218,6 +219,7 @@ def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDA
     """The predictions as an array of the shape that the task requires, all finite. Anything else is an error."""
     array = np.asarray(predictions)
     columns = {Task.MULTICLASS: request.n_classes, Task.QUANTILE: len(request.quantiles)}.get(request.task)
+    columns = request.n_targets if isinstance(request, SeveralTargets) else columns
     expected = (n_rows,) if columns is None else (n_rows, columns)
     if array.shape == (n_rows, 1) and columns in (None, 1):
         array = array.reshape(expected)

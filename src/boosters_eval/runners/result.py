@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}, mode="serialization")]
 ArrayDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 # The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset({*OF_MACHINE, "threads_observed", "cpu_taken", "warnings", "failed_before", "machine"})
+VOLATILE = frozenset(
+    {*OF_MACHINE, "threads_observed", "cpu_taken", "warnings", "failed_before", "machine", "taken_from"}
+)
+TRAINING_ROWS = 4096  # that are scored: they tell a model that learns less from one that generalizes worse
 BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
 BUSY_CELL = "the machine was busy"  # how the warning about such a cell begins
 
@@ -128,9 +131,13 @@ class BenchmarkResult(Record, Outcome):
     native_params: dict[str, Any] | None = Field(None, validation_alias=AliasChoices("native_params", "model_params"))
     marks: tuple[Mark, ...] = ()  # the canonical parameters that are not mapped exactly
     nondeterministic: str | None = None
-    target_offset: float | None = None  # taken from targets that float32 cannot hold, and added to predictions again
+    target_offset: float | tuple[float, ...] | None = (
+        None  # taken from targets that float32 cannot hold, and added to predictions again
+    )
     n_trees_trained: int | None = None
+    n_rounds_trained: int | None = None  # a round may grow a tree for each output
     n_leaves_total: int | None = None
+    training_score: Score | None = None  # the primary metric on training rows, at most as many as TRAINING_ROWS
 
     library_version: str | None = None
     n_train: int | None = None
@@ -149,6 +156,7 @@ class BenchmarkResult(Record, Outcome):
     start_method: str = "inline"
     memory_method: str | None = None
     warnings: tuple[str, ...] = ()
+    taken_from: str | None = None  # the earlier run, as ID/ATTEMPT, whose outcome it is; it has no times then
 
     @property
     def model_params(self) -> dict[str, Any] | None:

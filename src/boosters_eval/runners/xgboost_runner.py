@@ -78,7 +78,8 @@ _RULES = (
     approximated(
         "min_gain",
         {"gamma": "=min_gain / c"},
-        "no split may gain less than 0.000001: targets or residuals below about 0.01 are cut short",
+        "no split may gain less than 0.000001: targets or residuals below about 0.01, and rows of little weight, are "
+        "cut short",
         rules.TREES,
         "min_gain / c >= 0.000001",
     ),

@@ -26,6 +26,7 @@ from filelock import FileLock
 from boosters_eval.core.errors import describe_error
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
+from boosters_eval.core.temporary import find_temporary, own_folder
 from boosters_eval.core.text import hide_home
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
@@ -280,7 +281,7 @@ def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Map
         yield {}
         return
     texts = read_kind(run, folder).files()
-    with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
+    with tempfile.TemporaryDirectory() as place:
         files = {name: Path(place) / name for name in (*texts, "journal.jsonl")}
         for name, text in texts.items():
             files[name].write_text(hide_home(text), encoding="utf-8")
@@ -348,7 +349,8 @@ def main(setup: dict[str, Any]) -> None:
     # From the end on there is a limit, whatever it is doing: the program may be gone, and nobody else would end it.
     limit = threading.Timer(setup["wait"] + _GRACE, os._exit, [1])
     limit.daemon = True
-    with contextlib.ExitStack() as held:
+    with own_folder(find_temporary()) as place, contextlib.ExitStack() as held:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(place)
         sending = Sending(lambda key: tracker(_owned(states / f"{key}.json", held)), say)
         code = attend(sending, News(sys.stdin.buffer, limit.start), say)
     sys.stdout.flush()

@@ -135,15 +135,23 @@ def test_findings_that_spoil_the_scores_are_among_the_notes_of_every_table():
 def test_findings_that_spoil_the_scores_are_part_of_the_answer():
     results = with_audit(toy=TOY)
     (table,) = build_tables(results).tables
-    assert table.answer.endswith("; the data are suspect: 'a' alone predicts 'y'.")
-    assert build_document(results).headline == (table.answer,)
+    assert table.answer[0].startswith(
+        "Which: do not trust this yet, the data are suspect: 'a' alone predicts 'y' (--drop a). As it stands: "
+    )
+    assert build_document(results).answer[0] == table.answer[0]
     two = remember(
         collection([result(config, seed=seed) for seed in (1, 2) for config in ("toy/gbdt", "toy/gblinear")]),
         audits={"toy": TOY.model_dump()},
     )
-    assert "toy: the data are suspect: 'a' alone predicts 'y'." in build_document(two).headline
+    assert (
+        sum(
+            "do not trust this yet, the data are suspect: 'a' alone predicts 'y' (--drop a)." in line
+            for line in build_document(two).answer
+        )
+        == 2
+    )
     (clean,) = build_tables(with_audit(toy=TOY.replace(findings=TOY.findings[1:]))).tables
-    assert "suspect" not in clean.answer
+    assert "trust" not in clean.answer[0]
 
 
 def test_what_no_data_set_has_takes_no_column():

@@ -6,12 +6,13 @@ from scipy import stats as scipy_stats
 
 import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.core.request import Repeat
+from boosters_eval.core.request import Part, Repeat
 from boosters_eval.metrics import RESOURCES
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.comparisons import choose_best, compare_rows, observe, value_of
 from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.runners.result import SplitFacts
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.significance import compare_pair
 
@@ -33,10 +34,15 @@ def test_a_result_becomes_an_observation_with_all_that_comparing_needs():
     facts = {"split_digest": "s", "n_train": 80, "n_valid": 20, "data_digest": "d", "predictions_digest": "p"}
     side = observe([result(1, fold=3, **facts), result(2)], "rmse")
     assert dict(side) == {
-        Repeat(1, 3): Observation(0.51, **facts, resolution=0.0),
+        Repeat(1, 3): Observation(0.51, **facts, resolution=0.0, part=Part(1, 3)),
         Repeat(2): Observation(0.52, resolution=0.0),
     }
     assert not side.repeated
+
+
+def test_windows_of_time_are_no_parts_of_a_partition():
+    window = result(1, fold=3, split=SplitFacts(kind="time", column="date"))
+    assert [one.part for one in observe([window, result(2, part=Part(1, 4))], "rmse").values()] == [None, Part(1, 4)]
 
 
 @pytest.mark.parametrize(

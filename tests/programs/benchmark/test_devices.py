@@ -168,7 +168,7 @@ def test_baseline_of_the_cpu_says_that_a_run_on_a_device_had_other_parameters():
         factories.grid(lambda *_: 0.9, libraries=("boosters",), native_params={"eta": 1, "device": "cuda"})
     )
     found = check(Snapshot.of_baseline(make_baseline(before)), Snapshot.of_run(after), CheckRules())
-    assert any("parameters changed: device" in finding.note for finding in found.findings)
+    assert all("parameters changed: device unset → cuda" in finding.cause for finding in found.findings)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from boosters_eval.programs.benchmark.evidence import (
 )
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import collect, run_once
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from tiny import FEW, prepare_tiny, run_tiny, shared_pool, tiny_config
 
 FINITE = {"allow_nan": False, "allow_infinity": False}
@@ -275,3 +276,25 @@ def test_looks_of_one_run_share_their_arrays_and_know_what_is_gone(faulty, home)
         third = run_once(session, large, known=KnownOutcomes(first.outcomes, first.machines, None, first.kept_in))
     assert [getattr(found, "kind", "") for found in evidence_of(collect(third))] == ["removed", "removed", "", ""]
     assert faults(third.folder) == {}
+
+
+def notes_of(results, test="rows"):
+    return " ".join(note for table in build_tables(results, test=test).tables for note in table.notes)
+
+
+def test_verdicts_without_predictions_say_that_splits_decided(home):
+    asked = {"datasets": "diabetes", "libraries": ["sklearn", "boosters"], "seeds": 3, "jobs": 1}
+    said = "judged by splits, not by rows (predictions are missing: its predictions were not kept)."
+    assert said in notes_of(compare(**asked, predictions=False))
+    kept = compare(**asked)
+    assert "judged by splits" not in notes_of(kept)
+    assert "judged by splits" not in notes_of(kept, test="corrected")  # as asked
+
+
+def test_a_metric_that_a_fold_does_not_define_warns_once_in_its_cell_and_not_in_the_verdict(home, recwarn):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "y": [1] * 3 + [0] * 57})
+    results = compare(frame, ["sklearn", "boosters"], target="y", seeds=5, jobs=1)
+    before = len(recwarn)
+    build_tables(results)
+    assert not [one for one in recwarn.list[before:] if "undefined" in str(one.message)]

@@ -47,6 +47,7 @@ def test_the_built_in_suites_are_those_of_the_specification():
     assert list(SUITES) == [
         "minimal",
         "quick",
+        "check",
         "full",
         "comparison-depthwise",
         "comparison-leafwise",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, MissingLibraryError, require
@@ -14,6 +14,7 @@ from boosters_eval.datasets.config import DataSettings, parse_split
 from boosters_eval.datasets.resolve import GivenFrame, check_applicable, collect_datasets
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.suites import resolve_suite
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.builds.install import resolve_competitors
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from boosters_eval.programs.benchmark.policy import ReleasePolicy
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.runners.base import Runner
 
@@ -41,6 +43,7 @@ class Benchmarks:
     unavailable: tuple[Exclusion, ...] = ()  # libraries of a benchmark that cannot be used here
     folded: bool = False  # by --cv, which decides on the seeds too
     runners: Mapping[str, type[Runner]] = field(default_factory=dict)  # of competitors that are builds, by label
+    policy: ReleasePolicy | None = None  # what a release is decided by
 
     def runner(self, name: str) -> type[Runner]:
         return self.runners[name] if name in self.runners else RUNNERS[name]
@@ -57,7 +60,7 @@ def make_comparison(
     cv: str | int | None = None,
     task: Task | str | None = None,
     data: DataSettings | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     split: str | None = None,
     splits: str = "balanced",
     profile: Profile | str = Profile.PARITY,
@@ -108,6 +111,23 @@ def make_comparison(
     )
 
 
+def add_defaults(benchmarks: Benchmarks) -> Benchmarks:
+    """Each benchmark by meaning, and once more with each library's own defaults."""
+    varied = next((config.name for config in benchmarks.configs if config.variant is not None), None)
+    if varied is not None:
+        raise ConfigError(
+            f"{the('profile')} cannot be both where variants are compared ({varied}): a library's own defaults have no"
+            " variants."
+        )
+    configs, absent = [], []
+    for config in benchmarks.configs:
+        own = config.replace(name=f"{config.name}{OWN_DEFAULTS}", profile=Profile.DEFAULTS)
+        configs += [config, own]
+        lacking = [item for item in benchmarks.unavailable if item.spec == config.name]
+        absent += [*lacking, *(item.replace(spec=own.name) for item in lacking)]
+    return replace(benchmarks, configs=tuple(configs), unavailable=tuple(absent))
+
+
 def select_benchmarks(
     suite: str | BenchmarkSuite,
     libraries: Libraries = None,
@@ -150,7 +170,14 @@ def make_benchmarks(
     ]
     absent = _list_absent([(config.name, config.libraries) for config in found.configs], reasons)
     return Benchmarks(
-        found.name, tuple(configs), (), found.default_seeds, absent, folded=folds is not None, runners=every
+        found.name,
+        tuple(configs),
+        (),
+        found.default_seeds,
+        absent,
+        folded=folds is not None,
+        runners=every,
+        policy=found.policy,
     )
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode, UnsupportedError, require
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError, UnsupportedError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, tell, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import PlannedRun, check_names
-from boosters_eval.programs.benchmark.benchmarks import make_comparison, select_benchmarks
+from boosters_eval.programs.benchmark.benchmarks import add_defaults, make_comparison, select_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
+from boosters_eval.programs.benchmark.policy import read_policy
 from boosters_eval.programs.benchmark.runs import execute_prepared
 from boosters_eval.programs.benchmark.spec import metric_names
 from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
-from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
+from boosters_eval.runners.parameters import Device, GrowthStrategy, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.tables import Report
 
+BOTH = "both"  # what `--profile` takes besides the profiles
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are told before a run, and of each how many
 
 
@@ -52,10 +54,11 @@ def prepare_comparison(request: CompareRequest) -> PreparedRun:
     training, variants = read_training(request), request.variants
     texts = isinstance(variants, (tuple, list))
     benchmarks = make_comparison(
-        **collect_arguments(request),
+        **{**collect_arguments(request), "profile": _first_profile(request)},
         variants=parse_variants(variants, training) if texts else variants,
         metrics=metric_names(several(request.metrics)),
     )
+    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else benchmarks
     return prepare(benchmarks, request.seeds, request, max_seeds=request.max_seeds, budget=request.budget)
 
 
@@ -67,10 +70,20 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
         metrics=metric_names(several(request.metrics)),
         cv=request.cv,
         splits=request.splits,
-        profile=request.profile,
+        profile=_first_profile(request),
         home=request.home,
     )
+    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else benchmarks
+    if request.policy is not None:
+        benchmarks = replace(benchmarks, policy=read_policy(request.policy))
     return prepare(benchmarks, request.seeds, request)
+
+
+def _first_profile(request: CompareRequest | SuiteRequest) -> Any:
+    known = [*(profile.value for profile in Profile), BOTH]
+    if isinstance(request.profile, str) and request.profile not in known:
+        raise UnknownNameError("profile", request.profile, known)
+    return Profile.PARITY if request.profile == BOTH else request.profile
 
 
 def collect_arguments(request: Any) -> dict[str, Any]:
@@ -195,29 +208,36 @@ class ComparisonFindings(Findings):
         return ExitCode.SUCCESS if is_success(self.results, continue_on_error=accepted) else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.programs.benchmark.tables.brief import shorten  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.reports.terminal import print_document  # noqa: PLC0415
 
+        if screen.quiet:
+            print_document(self._tables().summary(), screen.console())
+            return
         if not screen.is_terminal:
             screen.write(self.render("markdown"))
             return
-        run = self.results.run_id
-        again = f", or boosters-eval report --run {run} --dry-run" if run else ""
-        document = self._tables(brief=not screen.verbose).document()
-        print_document(document, screen.console(), every_note=screen.verbose, how=f"-v{again}")
+        report = self._tables()
+        document = report.document() if screen.verbose else shorten(report)
+        print_document(document, screen.console(), whole=screen.verbose)
+        if not screen.verbose:
+            run = self.results.run_id
+            again = f", or boosters-eval report --run {run} --dry-run" if run else ""
+            screen.say(f"More: -v{again}")
 
     def render(self, form: str) -> str:
         from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
         from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 
         if form == "json":
-            return self.results.to_json()
+            return self.results.document().model_copy(update={"answer": self._tables().answer}).dump()
         if form == "csv":
             return self.results.to_csv()
         if form == "html":
             document = build_document(self.results, "comparison", test=self.request.test)
             if self.verdict is not None:  # the first sentence of the page; the charts compare with the same one
                 answer = f"{against.tell_verdict(self.verdict).rstrip(':.')}."
-                found = {"headline": (answer, *document.headline), "reference": self.verdict.against}
+                found = {"answer": (answer, *document.answer), "reference": self.verdict.against}
                 document = document.model_copy(update=found)
             return document.to_html()
         if form == "latex":
@@ -245,11 +265,11 @@ class ComparisonFindings(Findings):
             write_atomically(self.request.verdict, document.to_json())
         screen.annotate(against.annotate_verdict(verdict), against.render_verdict(verdict))
 
-    def _tables(self, *, brief: bool = False) -> Report:
+    def _tables(self) -> Report:
         from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads what renders)
 
         only = self.request.highlight_significant
-        return build_tables(self.results, test=self.request.test, require_significance=only, brief=brief)
+        return build_tables(self.results, test=self.request.test, require_significance=only)
 
 
 def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:

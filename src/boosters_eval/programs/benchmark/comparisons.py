@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnknownNameError
-from boosters_eval.metrics import find
+from boosters_eval.core.request import Part
+from boosters_eval.metrics import best_value, find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.records import RULES
@@ -58,11 +59,18 @@ def observe(results: Iterable[BenchmarkResult], metric: str, evidence: RowEviden
             predictions_digest=None if metric in RESOURCES else result.predictions_digest,
             resolution=_step(kind, result.n_valid),
             machine=result.machine if metric in OF_MACHINE else None,
+            part=_part_of(result),
             rows=None if evidence is None or metric in RESOURCES else evidence.score(result, metric),
             **split_fields(result.split),
         )
 
     return Side((result.repeat, observation(result)) for result in results)
+
+
+def _part_of(result: BenchmarkResult) -> Part | None:
+    """Which of the disjoint test sets of its seed a result was scored on: balanced splits and folds have them."""
+    ordered = result.split is not None and result.split.kind == "time"
+    return result.part if result.fold is None or ordered else Part(result.seed, result.fold)
 
 
 def resolution_of(metric: str, n_valid: int | None) -> float | None:
@@ -96,7 +104,7 @@ def compare_rows(
     evidence: RowEvidence | None = None,
 ) -> ComparisonTable:
     """All pairs of one table, given as {name: results}; the test by rows needs the evidence."""
-    known, margin = find(metric), (margins or Margins()).find(metric)
+    margin = (margins or Margins()).find(metric)
     return compare_table(
         {name: observe(results, metric, evidence if test == "rows" else None) for name, results in rows.items()},
         metric=metric,
@@ -104,7 +112,7 @@ def compare_rows(
         as_ratio=metric in RESOURCES,
         test=test,
         alpha=alpha,
-        best=(known.best or 0.0) if known else 0.0,
+        best=best_value(metric),
         **({"rope": margin.size} if margin.is_share else {"margin": margin.size}),
     )
 

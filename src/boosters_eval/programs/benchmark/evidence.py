@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from boosters_eval.metrics.task import Task
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.spec import FitSpec
     from boosters_eval.runners.result import BenchmarkResult
@@ -53,36 +55,63 @@ class FitEvidence:
     result: BenchmarkResult
     spec: FitSpec
     split: SplitRows
-    predictions: NDArray[np.float64]  # (n,), or (n, classes or quantiles): as they are scored
+    predictions: NDArray[np.float64]  # (n,), or (n, classes, quantiles or targets): as they are scored
 
     def score(self, metric: str) -> RowScores | None:
         """What each row, or query, contributed to a metric; None where rows do not make it."""
-        from boosters_eval.metrics.linear import linearize  # noqa: PLC0415 (cells store rows, and score none)
-        from boosters_eval.stats.rows import RowScores  # noqa: PLC0415 (loads scipy)
+        result = self.result
+        part = result.part or Part(result.seed, result.fold or 0)
+        by = (result.task, metric, self.split, self.predictions)
+        about: Any = {"quantiles": self.spec.quantiles, "targets": self.spec.targets}
+        return score_split(*by, part=part, n_train=result.n_train, **about)
 
-        result, split = self.result, self.split
-        by = (result.task, metric, split.y_true, self.predictions, split.weights)
-        found = linearize(*by, groups=split.queries, quantiles=self.spec.quantiles)
-        if found is None:
-            return None
-        n_valid, part = len(split.rows), result.part or Part(result.seed, result.fold or 0)
-        return RowScores(
-            block=part.seed,
-            fold=part.number,
-            folds=((result.n_train or 0) + n_valid) / n_valid,
-            rows=split.rows[found.at],
-            value=found.value,
-            contributions=found.contributions,
-            units=None if split.groups is None else split.groups[found.at],
-            weights=found.weights,
-        )
+
+def score_split(
+    task: Task,
+    metric: str,
+    split: SplitRows,
+    predictions: NDArray[np.float64],
+    *,
+    part: Part,
+    n_train: int | None,
+    quantiles: tuple[float, ...] = (),
+    targets: tuple[str, ...] = (),
+) -> RowScores | None:
+    """What each row, or query, of a split contributed to a metric; None where rows do not make it."""
+    from boosters_eval.metrics import MetricWarning, get  # noqa: PLC0415 (cells store rows, and score none)
+    from boosters_eval.metrics.linear import linearize  # noqa: PLC0415
+    from boosters_eval.stats.rows import RowScores  # noqa: PLC0415 (loads scipy)
+
+    y, known = split.y_true, get(metric)
+    if known.target and known.target not in targets:
+        return None
+    if known.target:
+        place = targets.index(known.target)
+        y, predictions = y[:, place], predictions[:, place]
+    by = (task, known.whole, y, predictions, split.weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MetricWarning)  # the cell has warned of it, and its outcome says so
+        found = linearize(*by, groups=split.queries, quantiles=quantiles)
+    if found is None:
+        return None
+    n_valid = len(split.rows)
+    return RowScores(
+        block=part.seed,
+        fold=part.number,
+        folds=((n_train or 0) + n_valid) / n_valid,
+        rows=split.rows[found.at],
+        value=found.value,
+        contributions=found.contributions,
+        units=None if split.groups is None else split.groups[found.at],
+        weights=found.weights,
+    )
 
 
 @dataclass(frozen=True)
 class NoEvidence:
     """Why what a fit predicted cannot be read."""
 
-    kind: Literal["left out", "removed", "lost", "elsewhere"]
+    kind: Literal["left out", "removed", "lost", "elsewhere", "unknown"]
     reason: str  # in words, as in "it ..."
 
 
@@ -104,7 +133,8 @@ def pack_rows(split: SplitRows) -> NDArray[Any]:
     kinds = {"y_true": _LABELS, "weights": _LABELS}
     given = {item.name: value for item in fields(split) if (value := getattr(split, item.name)) is not None}
     columns = {name: pack(np.asarray(value), kinds.get(name, _CODES)) for name, value in given.items()}
-    packed = np.empty(len(split.rows), dtype=[(name, column.dtype.str) for name, column in columns.items()])
+    types = [(name, column.dtype.str, column.shape[1:]) for name, column in columns.items()]  # targets may be several
+    packed = np.empty(len(split.rows), dtype=types)
     for name, column in columns.items():
         packed[name] = column
     return packed
@@ -127,6 +157,8 @@ class RowEvidence:
     def of(self, result: BenchmarkResult) -> FitEvidence | NoEvidence:
         """What one fit predicted. An array that was changed is no evidence, and `verify` says so too."""
         folder, kept = self._folder, result.kept
+        if kept is None and folder is None:
+            return NoEvidence("unknown", "its predictions are not known")
         if kept is None:
             return NoEvidence("left out", "its predictions were not kept")
         if folder is None:
@@ -138,9 +170,9 @@ class RowEvidence:
         except RunError as error:
             gone = [it for it in result.kept_digests if not locate_array(folder.predictions, it).exists()]
             if gone and self._removed.issuperset(gone):
-                return NoEvidence("removed", "its predictions were removed to make room")
+                return NoEvidence("removed", "its predictions were removed")
             return NoEvidence("lost", str(error))
-        return FitEvidence(result, self._specs[result.config_name], self._splits[kept.rows], predictions)
+        return FitEvidence(result, self.specs[result.config_name], self._splits[kept.rows], predictions)
 
     def score(self, result: BenchmarkResult, metric: str) -> RowScores | None:
         """What each row contributed to a metric; None where rows do not make it, or are not there."""
@@ -152,7 +184,8 @@ class RowEvidence:
         return self._scores[place]
 
     @cached_property
-    def _specs(self) -> dict[str, FitSpec]:
+    def specs(self) -> dict[str, FitSpec]:
+        """What was planned, by config; none for results from a file."""
         plan = None if self._folder is None else self._folder.plan(self._attempt)
         return {} if plan is None else {spec.name: cast("FitSpec", spec) for spec in plan.specs}
 

@@ -15,27 +15,37 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from boosters_eval.core.commands import die_with_parent
 from boosters_eval.core.errors import BoostersEvalError, MetricInputError, UnsupportedError
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine.lane import get_message
 from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
 from boosters_eval.engine.predictions import KEPT
-from boosters_eval.engine.processes import die_with_parent
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.metrics.metric import load_implementations
+from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.programs.benchmark.evidence import SplitRows, keep_rows
 from boosters_eval.programs.benchmark.paper_protocol import FitData, override_natives, prepare_data, refuse_ignored
 from boosters_eval.programs.benchmark.preprocessing import load_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, UserMetric, identity_of, model_seed, spec_of
+from boosters_eval.programs.benchmark.targets import for_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import TrainData, find_device_fault
 from boosters_eval.runners.builds.store import changed_since, find_foreign
 from boosters_eval.runners.installed import installed_build, runner_for, target_of
-from boosters_eval.runners.measure import fit_once, hold_out, late_imports, measure, measured_fields, warm_up
-from boosters_eval.runners.result import BUSY, BUSY_CELL, BenchmarkResult, SplitFacts
+from boosters_eval.runners.measure import (
+    check_predictions,
+    fit_once,
+    hold_out,
+    late_imports,
+    measure,
+    measured_fields,
+    warm_up,
+)
+from boosters_eval.runners.result import BUSY, BUSY_CELL, TRAINING_ROWS, BenchmarkResult, SplitFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,6 +91,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
     fault = find_device_fault(loaded, spec.training.device)  # another machine may have made the plan
     if fault is not None:
         raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
+    loaded = for_targets(loaded, spec.request(0), len(spec.targets))
     before = set(sys.modules)
     table = open_stored(Path(inputs["data"]))
     data = _take_data(cell, table, inputs)
@@ -118,10 +129,12 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         # A paper has its own references instead of trivial rules.
         "trivial": None if spec.protocol is not None else _score_rules(spec, table, split) or None,
         **measured_fields(loaded, translation, done),
+        "n_rounds_trained": _count_rounds(spec, done.facts.n_trees),
+        "training_score": None if spec.protocol is not None else _score_training(spec, loaded, translation, done, data),
         "peak_memory_mb": needed.peak_mb,
         "first_use_mb": needed.first_use_mb,
         "memory_method": None if needed.peak_mb is None else MEMORY_METHOD,
-        "target_offset": data.offset,
+        "target_offset": data.offset if data.offset is None else np.asarray(data.offset).tolist(),
         "n_train": len(split.train),
         "n_valid": len(split.valid),
         "split_digest": split.digest,
@@ -162,7 +175,7 @@ def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
         groups=take_rows(table.groups, rows),
         feature_names=table.feature_names,
     )
-    offset = float(every.y.mean()) if spec.centered else None
+    offset = every.y.mean(axis=0) if spec.centered else None
     if offset is not None:
         every = replace(every, y=every.y - offset)
     train = hold_out(every, request, repeat.seed, spec.split.kind, take_rows(table.split_by, rows))
@@ -189,6 +202,34 @@ def _score(
     return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
 
 
+def _count_rounds(spec: FitSpec, trees: int | None) -> int | None:
+    """The rounds of so many trees: most libraries grow one for each class, quantile or target."""
+    found = {Task.MULTICLASS: spec.n_classes, Task.QUANTILE: len(spec.quantiles), Task.REGRESSION: len(spec.targets)}
+    outputs = found.get(spec.task) or 1
+    if trees is None or trees == spec.training.n_estimators or trees % outputs:
+        return trees
+    return trees // outputs
+
+
+def _score_training(
+    spec: FitSpec, runner: type[Runner], translation: Translation, done: Measurement, data: FitData
+) -> float | None:
+    """The primary metric on some of the training rows, after the clock has stopped; None where it cannot be told."""
+    train, name = data.train, spec.primary_metric
+    if train.groups is not None or spec.user_metrics:
+        return None
+    rows = np.linspace(0, len(train.y) - 1, min(len(train.y), TRAINING_ROWS)).astype(np.int64)
+    y, by = train.y[rows] + (0.0 if data.offset is None else data.offset), take_rows(train.weights, rows)
+    scored: dict[str, Any] = {"quantiles": spec.quantiles, "metrics": (name,)}
+    with contextlib.suppress(Exception), warnings.catch_warnings():  # what is only for explanation fails no cell
+        warnings.simplefilter("ignore")
+        said = runner.predict(translation, done.model, np.ascontiguousarray(train.x[rows]))
+        predicted = data.restore(check_predictions(said, translation.request, len(rows)))
+        value = compute_metrics(spec.task, y, predicted, spec.n_classes, by, **scored)[name]
+        return value if math.isfinite(value) else None
+    return None
+
+
 def _score_rules(spec: FitSpec, table: Table, split: Split) -> Scores:
     return trivial_scores(
         spec.task,
@@ -202,7 +243,8 @@ def _score_rules(spec: FitSpec, table: Table, split: Split) -> Scores:
 
 def _scored_by(spec: FitSpec, table: Table, split: Split) -> dict[str, Any]:
     groups, sensitive = (take_rows(column, split.valid) for column in (table.groups, table.sensitive))
-    return {"groups": groups, "sensitive": sensitive, "quantiles": spec.quantiles, "metrics": spec.metrics}
+    about = {"quantiles": spec.quantiles, "metrics": spec.metrics, "targets": spec.targets}
+    return {"groups": groups, "sensitive": sensitive, **about}
 
 
 def _keep(

@@ -290,7 +290,7 @@ class FitData:
     train: TrainData
     x_valid: NDArray[np.float32]
     undo: Callable[[NDArray[Any]], NDArray[Any]] = lambda predictions: predictions
-    offset: float | None = None  # taken from the targets in float64
+    offset: NDArray[np.float64] | None = None  # of each target, taken from it in float64
 
     def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
         """Predictions in the target's own units."""

@@ -22,11 +22,14 @@ from boosters_eval.datasets.store import load_audit
 from boosters_eval.engine.limits import resolve_threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
-from boosters_eval.metrics import for_task, primary_metric, task_metrics
+from boosters_eval.metrics import find, for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.audits import adapt_audits
 from boosters_eval.programs.benchmark.margins import Margins
+from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.seeds import Growth, count_seeds, overrule_seeds
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, UserMetric, find_in_file, find_registered, spec_of
+from boosters_eval.programs.benchmark.targets import for_targets
 from boosters_eval.runners.base import cannot_run
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.installed import runner_for, target_of
@@ -38,9 +41,10 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets import Stored
     from boosters_eval.datasets.config import DataAudit
-    from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.cell import Cell, Target
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.request import Settings
+    from boosters_eval.runners.base import Runner
     from boosters_eval.runners.config import BenchmarkConfig
 
 
@@ -135,8 +139,8 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     notes = dict.fromkeys([*benchmarks.notes, *limited, *_note_idle_parameters(plan)])
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     audits = {c.dataset.name: load_audit(c.dataset, stored[c.dataset.name]).for_folds(_count_tests(c)) for c in configs}
-    centered = {spec.dataset for spec in fit_specs(plan).values() if spec.centered}
-    audits |= {name: audits[name].for_centered() for name in centered}
+    hinted = [c for c in configs if c.dataset.audit is not None and hasattr(settings, "against")]
+    audits = adapt_audits(audits, plan, fit_specs(plan), {c.dataset.name: stored[c.dataset.name] for c in hinted})
     return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(notes), audits=audits)
 
 
@@ -207,7 +211,8 @@ def _make_plan(
         refs += [CellRef(len(specs), name, *repeat, part) for name in libraries for repeat, part in repeats]
         specs.append(spec)
     targets = [target_of(benchmarks.runner(name)) for name in dict.fromkeys(ref.target for ref in refs)]
-    return Plan.of(benchmarks.name, specs, refs, excluded, targets), stored
+    policy = None if benchmarks.policy is None else benchmarks.policy.model_dump(mode="json", exclude_none=True)
+    return Plan.of(benchmarks.name, specs, refs, excluded, targets, policy), stored
 
 
 def _is_balanced(config: BenchmarkConfig) -> bool:
@@ -280,7 +285,12 @@ def _make_spec(
         folds=config.folds,
         balanced=_is_balanced(config),
     )
+    targets = config.dataset.targets if len(config.dataset.targets) > 1 else ()
     wanted = _further_metrics(config)
+    if targets and any((metric := find(name)) and metric.name == "pinball" for name in wanted):
+        raise ConfigError(
+            f"The metric 'pinball' is for one target. Got {len(targets)} in {config.dataset.name} instead."
+        )
     own = [users[text] for text in wanted if text in users]
     names = [users[text].name if text in users else text for text in wanted]
     return FitSpec(
@@ -307,6 +317,7 @@ def _make_spec(
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
         timing=timing,
         user_metrics=tuple(dict.fromkeys(own)),
+        targets=targets,
     )
 
 
@@ -363,7 +374,7 @@ def _note_idle_parameters(plan: Plan) -> list[str]:
 
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
         request = replace(spec.request(0), training=training)
-        found = {target.name: runner_for(target).translate(request) for target in plan.targets_of(spec)}
+        found = {target.name: _runner_of(target, spec).translate(request) for target in plan.targets_of(spec)}
         return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
 
     usual = TrainingConfig()
@@ -371,7 +382,7 @@ def _note_idle_parameters(plan: Plan) -> list[str]:
     seen: dict[tuple[str, BoosterType], list[tuple[FitSpec, dict[str, Any]]]] = {}
     for spec in fit_specs(plan).values():
         training, given = spec.training, native(spec, spec.training)
-        if not given:  # it does not run
+        if not given or spec.name.endswith(OWN_DEFAULTS):  # it does not run, or is asked for without any
             continue
         changed = [name for name in TrainingConfig.model_fields if getattr(training, name) != getattr(usual, name)]
         out += [
@@ -393,7 +404,11 @@ def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """For each spec and library: what the library will be given, except for the seed of its cell."""
     for name, spec in fit_specs(plan).items():
         for target in plan.targets_of(spec):
-            yield name, target.name, runner_for(target).translate(spec.request(spec.training.seed)).native
+            yield name, target.name, _runner_of(target, spec).translate(spec.request(spec.training.seed)).native
+
+
+def _runner_of(target: Target, spec: FitSpec) -> type[Runner]:
+    return for_targets(runner_for(target), spec.request(0), len(spec.targets))
 
 
 def check_devices(plan: Plan) -> None:

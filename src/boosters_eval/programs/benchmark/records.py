@@ -41,6 +41,7 @@ RULES = {
     "priors": ("predicting the class priors", "predict the priors"),
     "order": ("keeping the query's order", "keep the order"),
 }
+OWN_DEFAULTS = "/defaults"  # ends the name of a benchmark that is run once more, with each library's own defaults
 _MEASURED = (
     *("train_time_s", "predict_time_s", "peak_memory_mb", "first_use_mb", "model_size_mb"),
     *("n_trees_trained", "n_leaves_total", "n_threads", "library_version", "split_digest"),

@@ -21,6 +21,7 @@ from boosters_eval.core.request import (
     parameter,
     path,
     quiet_option,
+    read_limit_option,
     text,
 )
 from boosters_eval.core.terms import given, named, the
@@ -91,9 +92,11 @@ def _cv_parameter() -> Any:
     return parameter(None, kind=kind, help="Folds, or folds x repeats, instead of seeds: 5 or 5x10.")
 
 
-def profile_parameter(default: str | None, further: str = "") -> Any:
-    told = f"parity (mapped by meaning) or defaults (each library's own).{further}"
-    return parameter(default, kind=anything("a profile", metavar="parity|defaults"), help=told)
+def profile_parameter(default: str | None, further: str = "", *, both: bool = False) -> Any:
+    told = f"parity (mapped by meaning){',' if both else ' or'} defaults (each library's own)"
+    told += " or both, where only what holds in both is called best" if both else ""
+    metavar = "parity|defaults|both" if both else "parity|defaults"
+    return parameter(default, kind=anything("a profile", metavar=metavar), help=f"{told}.{further}")
 
 
 def _of_columns(told: str) -> Any:
@@ -159,6 +162,16 @@ class Settings(RunSettings, Measuring):
             plain = name in _OF_ANY_COMMAND or value == self.parameters[name].default
             if not plain and (name, value) != ("executor", "local"):
                 raise ConfigError(f"{the(name)} says how to run, but an earlier run is used and nothing runs.")
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether finished cells of earlier runs are taken over by content."""
+        return False
+
+    @property
+    def how_fresh(self) -> str:
+        """How to train them anew, as a clause."""
+        return ""
 
 
 class MeasuringOptions(RunOptions, total=False):
@@ -233,6 +246,7 @@ class DataParameters(Declared):
     decimal: str | None = parameter(None, help="The decimal mark. Default: detected.")
     thousands: str | None = parameter(None, help="The mark between thousands. Default: detected.")
     encoding: str | None = parameter(None, help="The encoding, such as utf-8, utf-16, cp1252. Default: detected.")
+    read_limit: int | None = read_limit_option()
 
 
 SPLIT = (
@@ -245,8 +259,11 @@ class TargetParameters(DataParameters):
     """What is predicted, where a file or a data frame does not say it."""
 
     task: Any = parameter(None, kind=choice(*TASKS), help="The task of a FILE, instead of inferring it.")
-    target: str | None = parameter(
-        None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
+    target: Any = parameter(
+        None,
+        kind=anything("the name of a column, or of several", str, list, tuple),
+        door="python",
+        help="The column of a data frame that is predicted, or several.",
     )
 
 
@@ -265,9 +282,10 @@ class BenchmarkParameters(TrainingParameters, TargetParameters):
     datasets: Any = names_parameter(
         ("california",),
         "data sets",
-        "Data sets by name, or FILE.csv:TARGET. Default: california.",
+        "Data sets by name, or FILE.csv:TARGET, or FILE.csv:TARGET,TARGET for several. Default: california.",
         option="--dataset",
         short="-d",
+        separator=None,  # the program takes commas apart: those in a file's targets stay
     )
     libraries: Any = libraries_parameter(f"Libraries{BUILDS} Default: all that are installed.")
     booster: Any = boosters_parameter()
@@ -322,6 +340,7 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
     help: ClassVar = "Compare libraries on data sets."
     program: ClassVar = "boosters_eval.programs.benchmark.compare:compare"
 
+    profile: Any = profile_parameter("parity", both=True)
     max_seeds: int | None = parameter(
         None, kind=count(2, MAX_SEEDS), help="The most seeds that --seeds auto may use. Default: 50."
     )
@@ -339,10 +358,20 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
         help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'.",
     )
     metrics: Any = metrics_parameter("Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function.")
+    reuse: bool = parameter(
+        False, panel=RUN, help="Take over finished cells of earlier runs with the same build, data and split."
+    )
+
+    @property
+    def takes_over(self) -> bool:
+        return self.reuse
 
     def check(self) -> None:
         super().check()
         check_splits(self)
+        for name in ("timing_mode", "measure_memory"):
+            if self.reuse and getattr(self, name):
+                raise ConfigError(f"Use either {named('reuse')} or {named(name)}, not both: what is measured must run.")
         for name in ("budget", "max_seeds"):
             if getattr(self, name) is not None and self.seeds != "auto":
                 raise ConfigError(f"{the(name)} needs {given('seeds', 'auto')}.")
@@ -384,7 +413,12 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
     cv: str | int | None = _cv_parameter()
     splits: Literal["balanced", "random"] | None = splits_parameter(None)
     metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
-    profile: Any = profile_parameter(None, " Default: the suite's.")
+    profile: Any = profile_parameter(None, " Default: the suite's.", both=True)
+    policy: Path | None = parameter(
+        None,
+        kind=path(),
+        help="A JSON file with the tier, threshold and held_out that the gate shall decide by, stated before the run.",
+    )
 
     def check(self) -> None:
         super().check()

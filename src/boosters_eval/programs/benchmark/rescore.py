@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError, MetricInputError, RunError
-from boosters_eval.core.terms import the
+from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.metrics import compute_metrics, find
-from boosters_eval.metrics.metric import for_task
+from boosters_eval.metrics.metric import for_task, of_target
 from boosters_eval.programs.benchmark.compare import ComparisonFindings, answer_against, several
 from boosters_eval.programs.benchmark.evidence import NoEvidence
 from boosters_eval.programs.benchmark.results import ResultCollection
@@ -32,17 +32,19 @@ def rescore(request: RescoreRequest) -> ComparisonFindings:
 
 
 def rescore_run(request: RescoreRequest) -> ResultCollection:
-    names = _declare(metric_names(several(request.metrics)))
+    names = declare_metrics(metric_names(several(request.metrics)))
     if not names:
         raise ConfigError(f"{the('metrics')} must name a metric at least. Got none.")
     results = load_run(request.run, request.home)
     fitting = _find_fitting(names, results)
     found = [results.evidence.of(result) for result in results.results if fitting[result.task]]
     scored = [_score(one, fitting[one.result.task]) for one in found if not isinstance(one, NoEvidence)]
-    lacking = [one.reason for one in found if isinstance(one, NoEvidence)]
-    if not scored:
+    lacking = [one.reason.rstrip(".") for one in found if isinstance(one, NoEvidence)]
+    damaged = any(isinstance(one, NoEvidence) and one.kind == "lost" for one in found)
+    if not scored or (damaged and not request.continue_on_error):
         why = lacking[0] if lacking else "no cell has finished"
-        raise RunError(f"Run {results.run_id} cannot be scored anew: {why}.")
+        how = f" {named('continue_on_error')} leaves such results out." if scored else ""
+        raise RunError(f"Run {results.run_id} cannot be scored anew: {why}.{how}")
     level = results.metadata.level()
     asked = f"{count_of(len(names), 'metric')} asked for after the run: with what it was judged by"
     remarks = [
@@ -72,7 +74,7 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
     )
 
 
-def _declare(texts: Sequence[str]) -> list[str]:
+def declare_metrics(texts: Sequence[str]) -> list[str]:
     """The names of the metrics; those of a file are loaded from it."""
     names = []
     for text in texts:
@@ -112,12 +114,14 @@ def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
         sensitive=split.sensitive,
         quantiles=fit.spec.quantiles,
         metrics=wanted,
+        targets=fit.spec.targets,
     )
     lost = [name for name in wanted if not math.isfinite(every[name])]
     if lost:
         raise MetricInputError(
             f"{join_words(lost)} of {result.library} on {result.config_name}, {result.repeat}, is not a finite number."
         )
-    new = {name: every[name] for name in wanted}
+    parts = [of_target(name, target) for name in wanted for target in fit.spec.targets]
+    new = {name: every[name] for name in (*wanted, *parts) if name in every}
     kept = {name: value for name, value in result.metrics.items() if name not in new}
     return result.model_copy(update={"metrics": {**new, **kept}, "primary_metric": wanted[0]})

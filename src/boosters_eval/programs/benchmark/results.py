@@ -73,11 +73,16 @@ class ResultsDocument(FileModel):
     kind: Literal["boosters-eval results"] = "boosters-eval results"
     run_id: str | None = None
     suite: str | None = None
+    answer: tuple[str, ...] | None = None  # what whoever wrote it concluded; the outcomes are what is read back
     metadata: RunMetadata = RunMetadata()
     results: list[BenchmarkResult] = Field(default_factory=list)
     errors: list[BenchmarkError] = Field(default_factory=list)
     unsupported: list[Unsupported] = Field(default_factory=list)
     unavailable: list[Unavailable] = Field(default_factory=list)
+
+    def dump(self, *, include_metadata: bool = True) -> str:
+        left_out = None if include_metadata else {"metadata"}
+        return escape_json(self.model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
 
 
 class ResultCollection:
@@ -224,8 +229,7 @@ class ResultCollection:
 
         Without its metadata (machine, versions, commit, canonical parameters) it can still be checked and reported.
         """
-        left_out = None if include_metadata else {"metadata"}
-        text = escape_json(self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
+        text = self.document().dump(include_metadata=include_metadata)
         if path is not None:
             write_atomically(check_path(path), text)
         return text
@@ -348,6 +352,7 @@ class ResultCollection:
     ) -> Plot:
         """The report's charts: strips, forest (against `reference`, by default the best), pareto or ranks.
 
+        From kept predictions: reliability (of probabilities), residuals (of numbers) or coverage (of quantiles).
         A notebook shows them; `.save("chart.svg")` or `.save("chart.html")` writes them.
         """
         from boosters_eval.programs.benchmark.tables.plots import plot  # noqa: PLC0415 (a facade)

@@ -12,7 +12,7 @@ from boosters_eval.core import machine
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import tell
-from boosters_eval.core.text import add_article
+from boosters_eval.core.text import add_article, count_of
 from boosters_eval.datasets.config import DataAudit
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.execute import Mode
@@ -26,6 +26,7 @@ from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
 from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.reuse import digest_program, find_finished
 from boosters_eval.programs.benchmark.seeds import grow
 from boosters_eval.programs.benchmark.spec import FitSpec, identity_of
 from boosters_eval.runners.result import BenchmarkResult, as_result
@@ -124,7 +125,7 @@ def run_once(
         "margin": getattr(settings, "margin", ()),
         "audits": {name: it.model_dump(mode="json", exclude_defaults=True) for name, it in prepared.audits.items()},
     }
-    facts = {name: value for name, value in found.items() if value}
+    facts = {"program": digest_program(), **{name: value for name, value in found.items() if value}}
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
     earlier = find_folder(plan, settings.home) if choose_mode(settings) is not Mode.NEW else None
@@ -134,6 +135,8 @@ def run_once(
         machines = {**loaded.machines, **given.machines}
         known = KnownOutcomes({**loaded.outcomes, **given.outcomes}, machines, judged, given.kept_in)
         new = True
+    if getattr(settings, "takes_over", False) and choose_mode(settings) is Mode.NEW:
+        known = _take_finished(prepared, known or KnownOutcomes())
     return session.run(
         plan,
         kind,
@@ -144,6 +147,24 @@ def run_once(
         observer=observer,
         predictions=settings.predictions,
     )
+
+
+def _take_finished(prepared: PreparedRun, known: KnownOutcomes) -> KnownOutcomes:
+    """What is known, and what earlier runs with the same content finished; that is said."""
+    settings, plan = prepared.settings, prepared.plan
+    if settings.timing_mode or settings.measure_memory or settings.executor not in (None, "local"):
+        return known
+    apart = frozenset(getattr(prepared.inputs, "splitters", ()))
+    found = find_finished(plan, settings.home, predictions=settings.predictions, apart=apart)
+    taken = {key: outcome for key, outcome in found.outcomes.items() if key not in known.outcomes}
+    if not taken:
+        return known
+    tell(
+        f"Note: {len(taken)} of {count_of(len(plan.cells), 'cell')} are taken over from earlier runs with the same"
+        f" build, data and split{settings.how_fresh}."
+    )
+    outcomes = {**taken, **known.outcomes}
+    return KnownOutcomes(outcomes, known.machines, known.origin, (*known.kept_in, *found.kept_in))
 
 
 def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +19,7 @@ from boosters_eval.metrics import METRICS, Metric, find, is_declared, metric_fro
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.paper_protocol import Protocol
 from boosters_eval.runners.base import FitRequest
-from boosters_eval.runners.config import derive_seed
+from boosters_eval.runners.config import SeveralTargets, derive_seed
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class FitSpec(Spec):
     primary_metric: str
     timing: Timing
     user_metrics: tuple[UserMetric, ...] = ()
+    targets: tuple[str, ...] = ()  # the names of several; empty: there is one
     protocol: Protocol | None = None  # None: our own way
 
     @property
@@ -200,7 +202,7 @@ class FitSpec(Spec):
 
     @property
     def work(self) -> float:
-        outputs = max(self.n_classes or 1, len(self.quantiles), 1)
+        outputs = max(self.n_classes or 1, len(self.quantiles), len(self.targets), 1)
         return float(
             self.n_rows * self.n_columns * self.training.n_estimators * (outputs if self.task is not Task.BINARY else 1)
         )
@@ -212,14 +214,17 @@ class FitSpec(Spec):
 
     def identity(self) -> dict[str, Any]:
         """The identity without the location of a metric's file, and without what follows from the data."""
-        content = self.model_dump(mode="json", exclude={"user_metrics", "n_columns", "centered"})
+        content = self.model_dump(mode="json", exclude={"user_metrics", "n_columns", "centered", "targets"})
         content |= {"centered": True} if self.centered else {}
+        content |= {"targets": list(self.targets)} if self.targets else {}
         users = sorted((metric.name, metric.higher_is_better, metric.digest) for metric in self.user_metrics)
         return {**content, "user_metrics": users}
 
     def request(self, seed: int) -> FitRequest:
         encoded = self.protocol is not None and self.protocol.encodes_categories
-        return FitRequest(
+        several = partial(SeveralTargets, n_targets=len(self.targets))
+        make: Callable[..., FitRequest] = several if self.targets else FitRequest
+        return make(
             task=self.task,
             training=self.training,
             booster_type=self.booster_type,

@@ -20,6 +20,7 @@ from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS, PROBLEMS
 from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.programs.benchmark.policy import ReleasePolicy
 from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.builds.reference import is_reference
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig
@@ -47,6 +48,7 @@ class BenchmarkSuite(Model):
     configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
     default_seeds: Annotated[int, Ge(1), Le(MAX_SEEDS)] = DEFAULT_SEEDS
     description: str = ""
+    policy: ReleasePolicy | None = None  # what the gate decides by on runs of this suite
 
 
 ALL_LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
@@ -133,6 +135,11 @@ _LEAFWISE = TrainingConfig(n_estimators=100, growth_strategy=GrowthStrategy.LEAF
 
 MINIMAL_SUITE = _make_suite("minimal", "a smoke test: boosters alone", QUICK_DATASETS, _REDUCED, ("boosters",), 1)
 QUICK_SUITE = _make_suite("quick", "a check during development: 50 trees of depth 4", QUICK_DATASETS, _REDUCED, seeds=3)
+# Large enough that small changes of parameters move no primary metric by a quarter of the tolerance.
+CHECK_DATASETS = ("california", "synthetic_bin_medium", "synthetic_multi_medium")
+CHECK_SUITE = _make_suite(
+    "check", "a check of pull requests: harmless changes pass, a loss of 5 % fails", CHECK_DATASETS, _REDUCED
+)
 FULL_SUITE = BenchmarkSuite(
     name="full",
     configs=tuple(
@@ -195,7 +202,7 @@ ABLATION_DEVICE = BenchmarkSuite(
 
 
 _BUILTIN = (
-    *(MINIMAL_SUITE, QUICK_SUITE, FULL_SUITE, COMPARISON_DEPTHWISE, COMPARISON_LEAFWISE),
+    *(MINIMAL_SUITE, QUICK_SUITE, CHECK_SUITE, FULL_SUITE, COMPARISON_DEPTHWISE, COMPARISON_LEAFWISE),
     *(ABLATION_GROWTH_SUITE, ABLATION_THREADING, ABLATION_DEVICE, GATE_SUITE),
 )
 SUITES: Registry[BenchmarkSuite] = Registry(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import ExitCode, Interruption
 from boosters_eval.core.findings import Findings, Removable, Removal
-from boosters_eval.core.text import count_of, format_size
+from boosters_eval.core.text import count_of, format_size, join_words
 from boosters_eval.reports.document import Document, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners.builds.install import install_reference
@@ -53,7 +53,8 @@ class AddedBuilds(Findings):
 
 
 def list_builds(request: ListBuildsRequest) -> ListedBuilds:
-    return ListedBuilds(tuple(scan_builds(request.home)), tuple(list_wheels(request.home)), request)
+    lost = [path.name for path in find_damaged(request.home) if not path.name.startswith(".")]
+    return ListedBuilds(tuple(scan_builds(request.home)), tuple(list_wheels(request.home)), tuple(lost), request)
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class ListedBuilds(ReportedFindings):
     plain: ClassVar[bool] = True
     builds: tuple[StoredBuild, ...]
     wheels: tuple[KeptWheel, ...]
+    damaged: tuple[str, ...]  # folders whose record cannot be read
     request: ListBuildsRequest
 
     def document(self) -> Document:
@@ -86,6 +88,11 @@ class ListedBuilds(ReportedFindings):
             size = format_size(sum(wheel.size for wheel in self.wheels))
             what = f"{count_of(len(self.wheels), 'wheel')} of commits, {size}"
             screen.note(f"Note: {what}, in {wheels_folder(self.request.home)}; 'builds prune' removes them too.")
+
+    def conclude(self, screen: Screen) -> None:
+        if self.damaged:
+            what = f"{join_words(self.damaged)} cannot be read: {'it is' if len(self.damaged) == 1 else 'they are'}"
+            screen.note(f"Warning: {what} damaged or unfinished; 'builds prune' removes what is.")
 
 
 def show_build(request: ShowBuildRequest) -> ShownBuild:

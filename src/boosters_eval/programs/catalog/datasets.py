@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.datasets.config import DataAudit, Table
+    from boosters_eval.datasets.config import DataAudit, DatasetConfig, Table
     from boosters_eval.programs.catalog.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 
 
@@ -64,7 +64,7 @@ def show_dataset(request: ShowDatasetRequest) -> DescribedDataset:
         "weights": stored.weighted,
         "official split": table.split is not None,
         "quantiles": list(config.quantiles),
-        "target": _target_facts(config.task, table),
+        "target": _target_facts(config, table),
         "description": config.description,
         "source": config.source,
         "license": config.license,
@@ -72,18 +72,27 @@ def show_dataset(request: ShowDatasetRequest) -> DescribedDataset:
         "kept in": str(stored.path),
     }
     audit = load_audit(config, stored)
-    bars = tuple(_bars(config.task, np.asarray(table.y), audit))
+    bars = tuple(bar for name, y in _each_target(config, table) for bar in _bars(config.task, y, audit, name))
     return DescribedDataset(facts, bars, audit, tuple(config.notes), json=request.json)
 
 
-def _target_facts(task: Task, table: Table) -> dict[str, float]:
+def _each_target(config: DatasetConfig, table: Table) -> list[tuple[str, NDArray[np.float64]]]:
+    """The values of each of several targets, with its name; of one, without."""
     y = np.asarray(table.y)
-    if task.is_classification:
-        return {"largest class": float(np.bincount(y.astype(np.int64)).max() / len(y))}
-    return {"mean": float(y.mean()), "sd": float(y.std(ddof=1)), "min": float(y.min()), "max": float(y.max())}
+    return [("", y)] if y.ndim == 1 else [(f"{name} ", one) for name, one in zip(config.targets, y.T, strict=True)]
 
 
-def _bars(task: Task, y: NDArray[np.float64], audit: DataAudit) -> list[Bar]:
+def _target_facts(config: DatasetConfig, table: Table) -> dict[str, float]:
+    if config.task.is_classification:
+        return {"largest class": float(np.bincount(table.y.astype(np.int64)).max() / len(table.y))}
+    found: dict[str, float] = {}
+    for name, y in _each_target(config, table):
+        facts = {"mean": y.mean(), "sd": y.std(ddof=1), "min": y.min(), "max": y.max()}
+        found |= {f"{name}{fact}": float(value) for fact, value in facts.items()}
+    return found
+
+
+def _bars(task: Task, y: NDArray[np.float64], audit: DataAudit, name: str = "") -> list[Bar]:
     if task.is_classification or task is Task.RANKING:
         values, counts = np.unique(y, return_counts=True)
         labels = [f"{value:g}" for value in values]
@@ -93,7 +102,8 @@ def _bars(task: Task, y: NDArray[np.float64], audit: DataAudit) -> list[Bar]:
         rest = sum(bar.count for bar in bars[_MOST_CLASSES:])
         return [*bars[:_MOST_CLASSES], *([Bar("others", rest)] if rest else [])]
     counts, edges = np.histogram(y, bins=_BINS)
-    return [Bar(f"{low:.4g} .. {high:.4g}", int(n)) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+    spans = zip(edges, edges[1:], counts, strict=False)
+    return [Bar(f"{_one_line(name)}{low:.4g} .. {high:.4g}", int(n)) for low, high, n in spans]
 
 
 def _plot(bars: tuple[Bar, ...]) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.benchmarks import find_competitors, parse_boosters
 from boosters_eval.programs.benchmark.compare import read_training
+from boosters_eval.programs.benchmark.targets import for_targets
 from boosters_eval.reports.document import Card, Document, Paragraph, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.base import find_device_fault
-from boosters_eval.runners.config import parse_member
+from boosters_eval.runners.config import SeveralTargets, parse_member
 from boosters_eval.runners.parameters import Profile
 from boosters_eval.runners.rules import CANONICAL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.catalog.request import ExplainRequest
     from boosters_eval.reports.document import Block
@@ -27,9 +31,11 @@ def explain(request: ExplainRequest) -> Mappings:
     named = find_competitors(request.libraries, None)
     every = RUNNERS.values() if named is None else list(named.values())
     task, training = Task(request.task), read_training(request)
+    several = request.targets > 1 and task is Task.REGRESSION
+    make: Callable[..., FitRequest] = partial(SeveralTargets, n_targets=request.targets) if several else FitRequest
     records = []
     for kind in parse_boosters(request.booster):
-        fit = FitRequest(
+        fit = make(
             task=task,
             training=training,
             booster_type=kind,
@@ -42,7 +48,7 @@ def explain(request: ExplainRequest) -> Mappings:
             n_threads=request.threads,
             seed=training.seed,
         )
-        records += [_record(runner, fit) for runner in every]
+        records += [_record(for_targets(runner, fit, request.targets if several else 1), fit) for runner in every]
     return Mappings(tuple(records), request)
 
 

@@ -83,6 +83,7 @@ class ExplainRequest(TrainingParameters, Request):
     )
     profile: Any = profile_parameter("parity")
     classes: int = parameter(3, kind=count(3), help="Number of classes, for multiclass.")
+    targets: int = parameter(1, kind=count(1), help="Number of targets, for regression.")
     quantiles: Sequence[float] = parameter(
         (0.5,),
         option="--quantile",

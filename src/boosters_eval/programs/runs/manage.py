@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
 from boosters_eval.core.files import find_home as home_of
+from boosters_eval.core.files import load_json, read_text
 from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.terms import named, tell
 from boosters_eval.core.text import count_of, format_size
@@ -300,10 +302,25 @@ class Verification(Findings):
 
 def verify(request: VerifyRequest) -> Verification:
     if Path(request.reference).is_file():
-        return verify_decision(request)
+        return verify_file(request)
     if request.baseline is not None or request.scores is not None:
         raise ConfigError(f"{named('baseline')} and {named('scores')} are only for the file of a gate decision.")
     return Verification(tuple(verify_files(str(request.reference), request.home)), "complete and untouched")
+
+
+def verify_file(request: VerifyRequest) -> Verification:
+    """Verify a baseline, with the predictions beside it and the runs that it came from, or a gate decision."""
+    from boosters_eval.programs.baseline.audit import audit_baseline  # noqa: PLC0415 (a journal is verified without)
+
+    file = Path(request.reference)
+    raw = None
+    with contextlib.suppress(BoostersEvalError):  # whatever else it is, it is no baseline
+        raw = load_json(read_text(file), str(file))
+    if not isinstance(raw, dict) or not {"recorded_at", "results"} <= raw.keys():
+        return verify_decision(request)
+    audit = audit_baseline(file, request.home)
+    told = "; ".join(("as it was recorded", *(f"not checked: {end}" for end in audit.unchecked)))
+    return Verification(tuple((str(file), fault) for fault in audit.faults) or ((str(file), ""),), told)
 
 
 def verify_decision(request: VerifyRequest) -> Verification:
@@ -314,7 +331,7 @@ def verify_decision(request: VerifyRequest) -> Verification:
     if file.is_file() and not decision.is_decision(file):
         raise ConfigError(f"{file} is not a gate decision.")
     fault = decision.verify_decision(file, home=request.home, **quoted)
-    against = decision.describe_verification(file, **quoted)
+    against = decision.describe_verification(file, home=request.home, **quoted)
     return Verification(((str(file), fault),), f"computed again, with the same bytes ({against})")
 
 

@@ -95,15 +95,16 @@ Without its predictions, the verdicts of a run come from its splits alone."""
 class VerifyRequest(InHome, Request):
     command: ClassVar = "verify"
     help: ClassVar = (
-        "Verify a run's journal, or recompute a gate decision.\n\n"
-        "A journal must be complete and unchanged; a decision must be reproduced byte for byte."
+        "Verify a run's journal, a baseline, or recompute a gate decision.\n\n"
+        "A journal must be complete and unchanged, a baseline what its run measured; a decision must be reproduced byte"
+        " for byte. What could not be checked is said."
     )
     program: ClassVar = "boosters_eval.programs.runs.manage:verify"
 
     reference: str | Path = parameter(
         kind=anything("a run's id, the beginning of one, its name, 'last', or a path", str, Path, metavar="RUN"),
         argument=True,
-        help="A run id, the beginning of one, its name, 'last', a run's folder, or the file of a gate decision.",
+        help="A run id, the beginning of one, its name, 'last', a run's folder, a baseline, or a gate decision.",
     )
     baseline: Path | None = parameter(None, kind=path(), help="The baseline that the decision quotes.")
     scores: Path | None = parameter(None, kind=path(), help="The scores file that the decision quotes.")

@@ -62,7 +62,7 @@ def render_fragment(document: Document) -> str:
     """The answer, the tables and a chart for a notebook: no style sheet, no script."""
     from boosters_eval.reports.html.plots import Plot  # noqa: PLC0415 (draws with this module's assets)
 
-    answers = "".join(f"<p>{sentence(one)}</p>" for one in document.answer)
+    answers = "".join(f"<p>{_line(one)}</p>" for one in document.answer)
     parts = [_fragment_of(block, document) for section in document.shown("text") for block in section.blocks]
     figures = document.figures()[:1]
     return f"<div>{answers}{''.join(parts)}{Plot(tuple(figures))._repr_html_() if figures else ''}</div>"
@@ -72,7 +72,7 @@ def _fragment_of(block: Block, document: Document) -> str:
     match block:
         case doc.Results():
             table = block.table
-            said = f"<p>{sentence(table.answer)}</p>" if table.answer and table.answer not in document.answer else ""
+            said = "".join(f"<p>{_line(one)}</p>" for one in table.answer if one not in document.answer)
             return said + result_grid(table, caption=table.title) + list_notes(table.notes)
         case doc.Card() | doc.Group():
             return "".join(_fragment_of(part, document) for part in block.blocks)
@@ -80,17 +80,33 @@ def _fragment_of(block: Block, document: Document) -> str:
             return _table(block, caption=block.name)
         case doc.Notes():
             return list_notes(block.texts)
+        case doc.Details():
+            folded = "".join(_fragment_of(part, document) for part in block.blocks)
+            return f"<details><summary>{text(block.title)}</summary>{folded}</details>" if folded else ""
         case _:
             return ""
+
+
+def _line(line: str) -> str:
+    """A line of an answer: what it tells is bold, and its command is code."""
+    label, said, command = doc.split_line(line)
+    strong = f"<strong>{text(label.strip())}</strong> " if label else ""
+    words = " ".join(f"<span>{text(word)}</span>" for word in command.split())  # which no line break parts
+    code = f'<code class="command">{words}</code>' if command else ""
+    return f"{strong}{sentence(said)}{code}"
 
 
 def _summarize(document: Document) -> str:
     """The answer, the size of the evidence, and how the competitors stand."""
     parts = []
     if document.answer:
-        first, *others = document.answer
-        more = f"<ul>{''.join(f'<li>{sentence(one)}</li>' for one in others)}</ul>" if others else ""
-        parts.append(f'<p class="headline">{sentence(first)}</p>{more}')
+        which = [one for one in document.answer if doc.split_line(one).label.startswith("Which")]
+        first = which or document.answer[:1]
+        others = [one for one in document.answer if one not in first]
+        more = f"<ul>{''.join(f'<li>{_line(one)}</li>' for one in others)}</ul>" if others else ""
+        parts.append("".join(f'<p class="headline">{_line(one)}</p>' for one in first) + more)
+    if any(section.anchor == "notes" for section in document.shown("page")):
+        parts.append('<p class="lead"><a href="#notes">How this was judged and measured</a></p>')
     if document.facts:
         parts.append(f'<dl class="facts">{"".join(map(_fact, document.facts))}</dl>')
     if board := document.leaderboard:
@@ -164,8 +180,8 @@ def _card(title: str, aside: str, words: str, body: str) -> str:
 def _results(block: doc.Results, document: Document) -> str:
     table = block.table
     words = " ".join([*table.keys.values(), *(row.label for row in table.rows)])
-    new = table.answer and table.answer not in document.answer  # with a single table, it is the document's answer
-    answer = f'<p class="answer">{sentence(table.answer)}</p>' if new else ""
+    new = (one for one in table.answer if one not in document.answer)  # a single table has the document's answer
+    answer = "".join(f'<p class="answer">{_line(one)}</p>' for one in new)
     more = _draw(block.more) if block.more else ""
     fold = f'<details class="more"><summary>{text(block.more_title)}</summary>{more}</details>' if more else ""
     grid = scroll(result_grid(table, kind="sortable"), table.name)

@@ -1,13 +1,24 @@
-"""The answer of a table says what its verdicts say, and what it advises is true."""
+"""The answer of a table says what its verdicts say, in four lines, and what it advises works as it stands."""
 
+import html
+import json
 import math
 import random
+import re
+import shlex
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import factories
+from boosters_eval.cli.parser import command_at
+from boosters_eval.datasets.config import AuditFinding, DataAudit
 from boosters_eval.metrics import declare_metric
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unavailable
+from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.runners.parameters import Mark
@@ -15,8 +26,7 @@ from boosters_eval.runners.result import SplitFacts
 from boosters_eval.stats.sequential import detectable_with
 
 FIVE = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
-SURE = ", a lead that chance alone gives in at most 5 % of cases"
-HOPELESS = ", and probably no practical number of seeds would confirm this lead; more data might."
+SPLITS = "5 splits of 20 rows"
 
 
 def scores(gaps=None, spread=0.01, *, libraries=("boosters", "xgboost", "lightgbm"), seeds=5, **changes):
@@ -37,41 +47,59 @@ def table_of(results, errors=(), *, options=None, **changes):
     return table
 
 
-def answer(*args, **changes):
-    return table_of(*args, **changes).answer
+def answer(*args, options=None, **changes):
+    """The lines of a run of one table, by label."""
+    lines = build_tables(factories.collection(*args, **changes), **(options or {})).answer
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def which(*args, **changes):
+    return answer(*args, **changes)["Which"]
 
 
 def test_a_winner_is_named_with_its_lead_over_the_next():
-    assert answer(scores({"xgboost": -0.1}, 0.001)) == (
-        f"xgboost is best: RMSE 19.9 % lower than boosters, the next, on 5 splits{SURE}."
-    )
-    assert answer(scores({"xgboost": -0.1}, 0.001, libraries=FIVE[:2])) == (
-        f"xgboost is better than boosters: RMSE 19.9 % lower on 5 splits{SURE}."
+    told = answer(scores({"xgboost": -0.1}, 0.001))
+    assert told["Which"] == "xgboost is best: RMSE 19.9 % lower than boosters, the next."
+    assert re.fullmatch(rf"95 % sure, by {SPLITS}; the lead over boosters is 19\.\d % to 20\.\d %\.", told["How sure"])
+    assert which(scores({"xgboost": -0.1}, 0.001, libraries=FIVE[:2])) == (
+        "xgboost is better than boosters: RMSE 19.9 % lower."
     )
 
 
 def test_of_a_metric_that_is_best_at_1_percentages_are_of_what_is_lacking():
-    told = answer(scores({"xgboost": 0.1}, 0.001, metric="r2"))
+    told = which(scores({"xgboost": 0.1}, 0.001, metric="r2"))
     assert told.startswith("xgboost is best: 1 \N{MINUS SIGN} R² 20.0 % lower than ")
 
 
 def test_of_any_other_metric_higher_is_told_as_higher():
     declare_metric("profit", higher_is_better=True)
-    told = answer(scores({"xgboost": 0.1}, 0.001, metric="profit"))
+    told = which(scores({"xgboost": 0.1}, 0.001, metric="profit"))
     assert told.startswith("xgboost is best: profit 20.")
     assert " % higher than " in told
 
 
 def test_rows_that_are_equivalent_to_the_best_share_its_place():
-    assert answer(scores({"lightgbm": 0.1}, 0.0001)) == (
-        "boosters has the best RMSE, but xgboost is as good in practice: within 1 % on 5 splits; boosters is better"
-        " than lightgbm."
+    told = answer(scores({"lightgbm": 0.1}, 0.0001))
+    assert re.fullmatch(
+        r"either of these two: boosters and xgboost; no difference above 0\.0\d % in RMSE is plausible; lightgbm is"
+        r" worse\.",
+        told["Which"],
     )
+    assert told["How sure"] == f"95 % sure, by {SPLITS}."
+
+
+def test_the_gap_that_is_plausible_is_that_of_the_widest_interval():
+    table = table_of(scores({"sklearn": 0.1}, 0.0002, libraries=FIVE))
+    assert table.answer[0].startswith("Which: any of these four: ")
+    equal = [pair for pair in table.pairs if pair.metric == "rmse" and "sklearn" not in (pair.a, pair.b)]
+    means = {row.label: row.cells[0].mean for row in table.rows}
+    widest = max(max(abs(p.low), abs(p.high)) / max(means[p.a], means[p.b]) for p in equal)
+    assert f"no difference above {100 * widest:.2f} % in RMSE is plausible" in table.answer[0]
 
 
 def test_nobody_is_best_where_all_scores_are_the_same():
-    assert answer(factories.grid(lambda *_: 0.5, libraries=FIVE[:3], seeds=5)) == (
-        "boosters, xgboost and lightgbm have the same RMSE on 5 splits."
+    assert which(factories.grid(lambda *_: 0.5, libraries=FIVE[:3], seeds=5)) == (
+        "any of these three: boosters, xgboost and lightgbm; they have the same RMSE."
     )
 
 
@@ -79,94 +107,83 @@ def test_scores_on_both_sides_of_zero_are_not_compared_in_percent():
     gaps = {"boosters": -0.3, "xgboost": -1.6}
     declare_metric("profit", higher_is_better=True)
     told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="profit"))
-    assert told == f"boosters is better than xgboost: profit 1.3 higher on 5 splits{SURE}."
-    told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="r2"))  # whose distance from 1 is always positive
-    assert told == f"boosters is better than xgboost: 1 \N{MINUS SIGN} R² 61.9 % lower on 5 splits{SURE}."
+    assert told["Which"] == "boosters is better than xgboost: profit 1.3 higher."
+    assert "%" not in told["How sure"].partition("sure")[2]
+    told = which(scores(gaps, 0.001, libraries=FIVE[:2], metric="r2"))  # whose distance from 1 is always positive
+    assert told == "boosters is better than xgboost: 1 \N{MINUS SIGN} R² 61.9 % lower."
 
 
-def advised(table, level):
-    """The seeds that would detect one of the leader's gaps, or half of one, computed again."""
-    leader = table.answer.partition(": ")[2].partition(" leads")[0]
-    pairs = [p for p in table.pairs if leader in (p.a, p.b) and p.verdict == "inconclusive"]
-    for share, chance in ((1, "would probably"), (0.5, "might")):
-        for seeds in (10, 20, 50, 100):
-            shown = (detectable_with(seeds, p.detectable, p.n, level=level, overlap=0.25) for p in pairs)
-            if any(share * then <= abs(pair.difference) for pair, then in zip(pairs, shown, strict=True)):
-                return f"seeds={seeds} {chance}"
-    return None
-
-
-def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_what_might_decide_it():
-    table = table_of(scores({"xgboost": 0.01}, libraries=FIVE[:2]))
-    (pair,) = table.pairs
-    now = 100 * pair.detectable / abs(100 * pair.difference / pair.percent)
-    assert advised(table, 0.05) == "seeds=10 might"
-    assert table.answer == (
-        "No clear winner in RMSE: boosters leads xgboost by 3.2 %, which may be chance: 5 splits can only detect gaps"
-        f" above about {now:.1f} %; seeds=10 might decide it."
+def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_the_gap_that_is_possible():
+    results = scores({"xgboost": 0.01}, libraries=FIVE[:2])
+    (pair,) = table_of(results).pairs
+    means = [row.cells[0].mean for row in table_of(results).rows]
+    gap = 100 * max(abs(pair.low), abs(pair.high)) / max(means)
+    told = answer(results)
+    assert told["Which"] == (
+        f"cannot say with 5 splits: boosters leads, but a gap of up to {gap:.1f} % in RMSE to xgboost is possible."
     )
-
-
-def test_advice_in_a_larger_table_is_at_the_level_of_each_test():
-    table = table_of(scores(dict.fromkeys(FIVE[1:], 0.03), libraries=FIVE))
-    assert advised(table, 0.05 / 10) == "seeds=20 would probably"
-    assert "; seeds=20 would probably tell some of them apart; boosters is better than catboost." in table.answer
-
-
-@pytest.mark.parametrize("seeds", [5, 50])
-def test_more_seeds_are_not_advised_where_no_practical_number_would_help(seeds):
-    table = table_of(scores(seeds=seeds))
-    assert advised(table, 0.05 / 3) is None
-    assert table.answer.endswith(HOPELESS)
-
-
-def test_what_splits_could_detect_is_not_told_where_it_is_absurd():
-    assert "3 splits are far too few to detect such gaps" in answer(scores(spread=0.1, seeds=3, libraries=FIVE))
-
-
-def test_advice_follows_the_kind_of_split_and_the_command():
-    folded = [
-        changed(r, fold=place % 5, seed=place // 5, split_digest=factories.digest(place))
-        for library in FIVE[:2]
-        for place, r in enumerate(scores({"xgboost": 0.008}, libraries=(library,), seeds=10))
-    ]
-    assert "; cv='5x5' might decide it" in answer(folded)
-    suite = answer(scores({"xgboost": 0.01}, libraries=FIVE[:2]), suite="quick")
-    assert "; 10 seeds might decide it" in suite
-    assert "--seeds" not in suite
-
-
-def test_nothing_is_advised_after_auto_or_where_seeds_share_one_split():
-    auto = factories.remember(factories.collection(scores()), seeds_rule="seeds were added at one look")
-    assert "--seeds" not in build_tables(auto).tables[0].answer
-    shared = [changed(r, split_digest=factories.digest(r.seed % 2)) for r in scores(seeds=6)]
-    assert "--seeds" not in answer(shared)
-    official = [changed(r, split_digest=factories.digest("official")) for r in scores()]
-    told = answer(official)
-    assert told.startswith("No clear winner on a single split: ")
-    assert "--seeds" not in told
+    assert told["How sure"] == "not sure: the lead may be chance."
 
 
 @pytest.mark.parametrize(
-    "split",
-    [SplitFacts(kind="time", column="t"), SplitFacts(kind="group", column="g", n_train_groups=32, n_valid_groups=8)],
+    ("spread", "words"),
+    [
+        (0.07, "when one has about half the error of the other"),
+        (0.05, "when one has about two thirds of the error of the other"),
+        (1.0, "5 splits of 20 rows can hardly separate any two models"),
+    ],
 )
-def test_seeds_are_not_advised_where_they_add_neither_windows_nor_groups(split):
-    told = answer([changed(r, split=split, seed=0, fold=r.seed) for r in scores()])
-    assert "which may be chance" in told
-    assert "--" not in told
+def test_where_little_can_be_shown_it_is_said_without_impossible_percentages(spread, words):
+    told = which(scores(spread=spread, libraries=FIVE[:2]))
+    assert told.startswith(f"cannot say: {SPLITS} can ")
+    assert words in told
+    assert "%" not in told
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    gaps=st.lists(st.floats(-0.6, 3.0), min_size=2, max_size=5),
+    spread=st.sampled_from([0.0, 0.001, 0.05, 0.5, 5.0]),
+    seeds=st.sampled_from([1, 2, 5, 12]),
+    metric=st.sampled_from(["rmse", "r2", "accuracy"]),
+)
+def test_no_answer_has_an_impossible_share_or_a_p_value(gaps, spread, seeds, metric):
+    made = scores(dict(zip(FIVE, gaps, strict=False)), spread, libraries=FIVE[: len(gaps)], seeds=seeds, metric=metric)
+    bound = (lambda value: max(value, 0.0)) if metric == "rmse" else (lambda value: min(value, 1.0))
+    results = [changed(r, metrics={metric: bound(r.metrics[metric])}) for r in made]
+    lines = build_tables(factories.collection(results)).answer
+    assert len(lines) <= 4
+    for line in lines:
+        shares = [float(found) for found in re.findall(r"(\d+(?:\.\d+)?) %", line)]
+        assert all(share <= 100 for share in shares), line
+        assert not re.search(r"p-value|\bp [<=>]|alpha|n too small|nan|inf\b", line), line
+    told = " ".join(lines[:2])
+    assert not ("cannot say" in told and "any of these" in told and "cannot say about" not in told)
+
+
+def test_what_is_equal_and_what_cannot_be_told_are_different_words():
+    gaps = {"catboost": 0.02, "sklearn": 0.3}
+    results = [
+        changed(r, metrics={"rmse": r.metrics["rmse"] + (0.2 * (r.seed - 2) if r.library == "catboost" else 0.0)})
+        for r in scores(gaps, 0.0002, libraries=FIVE)
+    ]
+    told = which(results)
+    assert told.startswith("any of these three: ")
+    assert "is plausible; cannot say about catboost" in told
+    assert answer(results)["How sure"].startswith("95 % sure that these are as good, not sure of the others")
+    assert told.endswith("sklearn is worse.") or "sklearn" not in told.partition("cannot say")[0]
 
 
 def test_a_single_split_allows_no_verdict():
-    assert answer(scores(spread=0.001, seeds=1, libraries=FIVE[:2])) == (
-        "No clear winner on a single split: boosters has the best RMSE, 0.11 % lower than xgboost, which may be chance;"
-        " seeds=5 would tell more."
-    )
+    told = answer(scores(spread=0.001, seeds=1, libraries=FIVE[:2]))
+    assert told["Which"] == "cannot say with a single split: boosters has the best RMSE."
+    assert told["How sure"] == "not sure: one split cannot tell a lead from chance."
+    assert told["Next"] == "more splits than one would tell: call compare() again with seeds=5"
 
 
 def test_one_row_with_results_has_nothing_to_be_compared_with():
-    assert answer(scores(libraries=("boosters",), seeds=3)).startswith(
-        "Only boosters has results, so there is nothing to compare: RMSE 0.49"
+    assert which(scores(libraries=("boosters",), seeds=3)).startswith(
+        "only boosters has results, so there is nothing to compare: RMSE 0.49"
     )
 
 
@@ -174,17 +191,20 @@ def test_whoever_failed_or_is_absent_is_told():
     failed = [factories.error(library="catboost", seed=seed) for seed in (1, 2)]
     partly = [factories.error(library="lightgbm", seed=99)]
     absent = factories.absence(Unavailable, factories.CONFIG, "sklearn", "it is not installed")
-    told = answer(scores({"xgboost": -0.1}, 0.001), [*failed, *partly], unavailable=[absent])
+    told = which(scores({"xgboost": -0.1}, 0.001), [*failed, *partly], unavailable=[absent])
     assert told.endswith(
-        f"on 5 splits{SURE}; 1 of 6 cells of lightgbm failed; catboost failed in every cell; sklearn is unavailable."
+        "the next; 1 of 6 cells of lightgbm failed (WorkerDied: killed by SIGSEGV); catboost failed in every cell"
+        " (WorkerDied: killed by SIGSEGV); sklearn is unavailable."
     )
-    assert answer([], failed) == "No result: every cell failed."
+    assert which([], failed) == "no answer: every cell failed (WorkerDied: killed by SIGSEGV)."
 
 
 def test_flaky_cells_and_an_incomplete_run_are_told():
-    assert answer(scores(failed_before=1)).endswith("; 15 cells finished only after failing.")
+    assert answer(scores(failed_before=1))["How sure"].endswith("; 15 cells finished only after failing.")
     missing = factories.remember(factories.collection(scores()), n_missing=2, n_cells=17)
-    assert build_tables(missing).tables[0].answer.endswith("; the run is incomplete.")
+    lines = build_tables(missing).answer
+    assert lines[1].endswith("; the run is incomplete.")
+    assert lines[-1] == "Next: finish the run: call compare() again with resume=True"
 
 
 def test_a_version_that_the_mapping_was_never_verified_for_is_told_beside_the_verdict():
@@ -194,50 +214,71 @@ def test_a_version_that_the_mapping_was_never_verified_for_is_told_beside_the_ve
     results = [
         changed(one, marks=marks if one.library == "xgboost" else other) for one in scores({"xgboost": -0.1}, 0.001)
     ]
-    table = table_of(results)
-    assert table.answer == (
-        f"xgboost is best: RMSE 19.9 % lower than boosters, the next, on 5 splits{SURE}; the mapping of parameters was"
-        " never verified for xgboost (see the notes)."
+    assert answer(results)["How sure"].endswith(
+        "; the mapping of parameters was never verified for xgboost (see the notes)."
     )
+    table = table_of(results)
     assert f"xgboost: {version}." in table.notes
     assert not any("of a node" in note for note in table.notes)
 
 
+@pytest.mark.parametrize(("leaves", "said"), [(160, "1.6 times the leaves"), (50, "50.0 % of the leaves"), (120, "")])
+def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(leaves, said):
+    marks = (Mark(parameter="max_leaves", kind="approximated", reason="symmetric trees"),)
+    results = [
+        changed(one, marks=marks, n_leaves_total=leaves)
+        if one.library == "xgboost"
+        else changed(one, n_leaves_total=100)
+        for one in scores({"xgboost": -0.1}, 0.001)
+    ]
+    sure = answer(results)["How sure"]
+    assert (f"xgboost has {said} of the others" in sure) if said else ("leaves" not in sure)
+
+
 def test_a_winner_that_is_no_better_than_a_trivial_rule_has_won_nothing():
     rule = {"trivial": {"mean": {"rmse": 0.39}}}
-    assert answer(scores({"xgboost": -0.1}, 0.001, **rule)).startswith(
-        "Nothing is better than predicting the mean (0.3900): xgboost comes nearest, with RMSE 0.40"
+    assert which(scores({"xgboost": -0.1}, 0.001, **rule)).startswith(
+        "none: nothing is better than predicting the mean (0.3900); xgboost comes nearest, with RMSE 0.40"
     )
     rule = {"trivial": {"mean": {"rmse": 0.45}}}
-    told = answer(scores({"xgboost": -0.1}, 0.001, **rule))
+    told = which(scores({"xgboost": -0.1}, 0.001, **rule))
     assert told.startswith("xgboost is best")
     assert told.endswith("; boosters and lightgbm are not better than predicting the mean (0.4500).")
 
 
 def test_scores_that_are_not_finite_are_no_verdict():
-    assert answer(factories.grid(lambda *_: math.nan)) == (
-        "No clear winner in RMSE: no two can be compared (see the notes)."
-    )
+    assert which(factories.grid(lambda *_: math.nan)) == "cannot say: no two have a RMSE that can be compared."
 
 
 def test_times_decide_only_if_they_were_taken_in_timing_mode():
     options = {"metrics": ()}
-    assert answer(scores(train_time_s=0.3), options=options) == (
-        "No verdict: times are indicative only: not taken with 'timing_mode'."
+    assert which(scores(train_time_s=0.3), options=options) == (
+        "no answer: times are indicative only: not taken with 'timing_mode'."
     )
     timed = [
         changed(r, train_time_s=(1 + i / 1000) * (2.0 if r.library == "boosters" else 1.0), timing_mode=True)
         for i, r in enumerate(scores(libraries=FIVE[:2]))
     ]
-    best = f"xgboost is better than boosters: training time 49.8 % lower on 5 splits{SURE}."
-    assert answer(timed, options=options) == best
-    assert answer(timed).endswith("; xgboost has the lowest training time.")
+    assert which(timed, options=options) == "xgboost is better than boosters: training time 49.8 % lower."
+
+
+def test_what_it_costs_is_told_with_how_it_was_measured():
+    rough = [
+        changed(r, train_time_s=0.5 if r.library == "boosters" else 2.0, model_size_mb=0.25)
+        for r in scores(libraries=FIVE[:2])
+    ]
+    assert answer(rough)["Cost"] == (
+        "to train, boosters 0.50 s, xgboost 2.0 s; saved models have 0.25 MB; rough times, on 1 thread, not alone on"
+        " the machine."
+    )
+    timed = [changed(r, timing_mode=True, n_threads=2, cpu_taken=0.0) for r in rough]
+    assert answer(timed)["Cost"].endswith("; timed on 2 threads, alone on the machine.")
+    busy = [changed(r, cpu_taken=0.9) for r in timed]
+    assert answer(busy)["Cost"].endswith("; rough times: the machine was busy.")
 
 
 def test_a_metric_without_a_known_direction_has_no_verdict():
-    assert answer(scores(metric="mine")) == (
-        "No verdict: whether a higher or a lower mine is better is not known here."
-    )
+    assert which(scores(metric="mine")) == "no answer: whether a higher or a lower mine is better is not known here."
 
 
 @pytest.mark.parametrize("test", ["welch", "wilcoxon", "paired", "corrected"])
@@ -246,19 +287,12 @@ def test_it_announces_a_winner_exactly_where_one_is_highlighted(test, gap):
     for spread in (0.0005, 0.01):
         table = table_of(scores({"xgboost": -gap}, spread, seeds=8), options={"test": test})
         best = [row.label for row in table.rows if row.cells[0].best]
-        assert [name for name in FIVE if table.answer.startswith(f"{name} is best: ")] == best
-
-
-def test_the_reason_is_told_where_no_test_could_decide():
-    assert answer(scores(libraries=FIVE[:2]), options={"test": "wilcoxon"}) == (
-        "No clear winner in RMSE: boosters leads xgboost by 1.3 %, which 5 splits cannot settle (n too small: the"
-        " smallest p-value of 5 splits is 0.0625); seeds=10 would tell more."
-    )
+        assert [name for name in FIVE if table.answer[0].startswith(f"Which: {name} is best: ")] == best
 
 
 def test_many_rows_are_counted():
-    told = answer(scores(libraries=[f"library{i}" for i in range(9)]))
-    assert " and 4 others by " in told
+    told = which(scores(libraries=[f"library{i}" for i in range(9)], spread=0.003))
+    assert " or 3 others is possible" in told
 
 
 def test_variants_have_their_full_names():
@@ -267,10 +301,136 @@ def test_variants_have_their_full_names():
         for v, share in (("deep", 0.8), ("flat", 1.0))
         for r in scores(spread=0.001, libraries=("boosters",))
     ]
-    assert answer(results).startswith("boosters deep is better than boosters flat: RMSE 20.0 %")
+    assert which(results).startswith("boosters deep is better than boosters flat: RMSE 20.0 %")
 
 
-def test_every_rendering_shows_the_answer():
-    report = build_tables(ResultCollection(scores({"xgboost": -0.1}, 0.001)))
-    assert "## toy/gbdt (5 seeds)\n\nxgboost is best: RMSE 19.9 % lower" in report.to_markdown()
-    assert "<p>xgboost is best: RMSE 19.9\u00a0% lower" in report._repr_html_()
+# What to run next.
+COMMAND = ("compare", "-d", "iris", "-l", "boosters", "xgboost")
+
+
+def next_of(results, errors=(), command=COMMAND, **metadata):
+    facts = {"environment": {"command": command}} if command else {}
+    found = factories.remember(factories.collection(results, errors, run_id="0123456789abcdef"), **facts, **metadata)
+    return dict(line.split(": ", 1) for line in build_tables(found).answer).get("Next", "")
+
+
+def parse(line):
+    """The request that the command of a line makes: it is refused if an option or a value is wrong."""
+    _, _, command = line.partition(": boosters-eval ")
+    made = []
+    path, *words = shlex.split(command)
+    command_at(path, lambda kind, given: made.append(kind(**given))).main(words, standalone_mode=False)
+    return made[0]
+
+
+def advised(table, level):
+    """The fewest seeds that would probably detect one of the leader's gaps, or half of one, computed again."""
+    (pair,) = [p for p in table.pairs if p.metric == "rmse"]
+    for share, chance in ((1, "would probably"), (0.5, "might")):
+        for seeds in (10, 20, 50, 100):
+            if share * detectable_with(seeds, pair.detectable, pair.n, level=level, overlap=0.25) <= abs(
+                pair.difference
+            ):
+                return seeds, chance
+    return None
+
+
+def test_more_seeds_are_advised_where_they_would_show_more():
+    results = scores({"xgboost": 0.01}, libraries=FIVE[:2])
+    seeds, chance = advised(table_of(results), 0.05)
+    line = next_of(results)
+    assert line == (
+        f"{seeds} splits {chance} show more: boosters-eval compare -d iris -l boosters xgboost --seeds {seeds}"
+    )
+    assert parse(line).seeds == seeds
+    assert next_of(results, command=(*COMMAND, "-s", "5")) == line
+    assert next_of(results, command=(*COMMAND, "--seeds=5", "--name", "mine", "-o", "x.md", "-q")) == line
+
+
+@pytest.mark.parametrize("seeds", [5, 50])
+def test_more_seeds_are_not_advised_where_no_practical_number_would_help(seeds):
+    line = next_of(scores(seeds=seeds))
+    assert line.startswith("more splits would hardly decide it (more rows might), so weigh the cost, measured fairly: ")
+    assert parse(line).timing_mode
+
+
+def test_folds_are_repeated_where_folds_were_asked_for():
+    folded = [
+        changed(r, fold=place % 5, seed=place // 5, split_digest=factories.digest(place))
+        for library in FIVE[:2]
+        for place, r in enumerate(scores({"xgboost": 0.008}, libraries=(library,), seeds=10))
+    ]
+    line = next_of(folded, command=("compare", "-d", "iris", "--cv", "5x2"))
+    assert line.endswith("boosters-eval compare -d iris --cv 5x5")
+    assert parse(line).cv == "5x5"
+
+
+def test_seeds_are_not_advised_after_auto_or_where_they_share_one_split():
+    assert "--seeds" not in next_of(scores(), seeds_rule="seeds were added at one look")
+    shared = [changed(r, split_digest=factories.digest(r.seed % 2)) for r in scores(seeds=6)]
+    assert "--seeds" not in next_of(shared)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [SplitFacts(kind="time", column="t"), SplitFacts(kind="group", column="g", n_train_groups=32, n_valid_groups=8)],
+)
+def test_seeds_are_not_advised_where_they_add_neither_windows_nor_groups(split):
+    assert "--seeds" not in next_of([changed(r, split=split, seed=0, fold=r.seed) for r in scores()])
+
+
+def test_the_next_command_acts_on_a_leak_a_failure_and_an_interruption():
+    finding = AuditFinding(kind="leak", text="'x y' alone predicts 'y': R² 1.0", option="--drop 'x y'")
+    audits = {"toy": DataAudit(dataset="toy", task=Task.REGRESSION, rows=100, findings=(finding,))}
+    typed = ("compare", "-d", "my data.csv:y")
+    line = next_of(scores(), command=typed, audits=audits)
+    assert line == "leave that out: boosters-eval compare -d 'my data.csv:y' --drop 'x y'"
+    assert parse(line).drop == ("x y",)
+    error = factories.error(library="xgboost", seed=77)
+    assert next_of(scores(), [error]).endswith("boosters-eval compare -d iris -l boosters xgboost --rerun-failed")
+    assert next_of(scores(), n_missing=1, n_cells=20).endswith(" --resume")
+
+
+def test_of_several_data_sets_only_the_one_with_the_leak_is_run_again():
+    finding = AuditFinding(kind="leak", text="'x' alone predicts 'y': R² 1.0", option="--drop x")
+    audits = {"toy.y": DataAudit(dataset="toy.y", task=Task.REGRESSION, rows=100, findings=(finding,))}
+    results = [changed(r, dataset_name="toy.y", config_name="toy.y/gbdt") for r in scores()]
+    other = [changed(r, dataset_name="iris", config_name="iris/gbdt") for r in scores()]
+    line = next_of([*results, *other], command=("compare", "-d", "iris", "a/toy.csv:y", "-s", "5"), audits=audits)
+    assert line == "leave that out: boosters-eval compare -s 5 -d a/toy.csv:y --drop x"
+
+
+def test_one_library_is_to_be_compared_with_others():
+    line = next_of(scores(libraries=("boosters",)), command=("compare", "-l", "boosters", "-d", "iris"))
+    assert line == "compare with all that is installed: boosters-eval compare -d iris"
+
+
+def test_a_winner_is_weighed_by_its_cost_and_then_read():
+    won = scores({"xgboost": -0.1}, 0.001)
+    assert next_of(won).startswith("weigh the cost, measured fairly: ")
+    assert next_of([changed(r, timing_mode=True, train_time_s=1.0) for r in won]) == ""  # its folder is not here
+
+
+def test_from_python_the_command_is_made_from_the_results_or_the_parameter_is_named():
+    won = scores({"xgboost": -0.1}, 0.001)
+    known = [changed(r, dataset_name="iris", config_name="iris/gbdt") for r in won]
+    line = next_of(known, command=())
+    assert line.startswith("weigh the cost, measured fairly: boosters-eval compare --dataset iris ")
+    assert parse(line).timing_mode
+    assert next_of(won, command=()) == "weigh the cost, measured fairly: call compare() again with timing_mode=True"
+
+
+def test_every_rendering_shows_the_same_lines():
+    found = ResultCollection(scores({"xgboost": -0.1}, 0.001))
+    report = build_tables(found)
+    markdown, page, notebook = report.to_markdown(), report.to_html(), report._repr_html_()
+    data = json.loads(ComparisonFindings(found, CompareRequest()).render("json"))
+    assert tuple(data["answer"]) == report.answer
+    assert (
+        "# boosters, xgboost and lightgbm on toy\n\n## Answer\n\n- **Which:** xgboost is best: RMSE 19.9 %" in markdown
+    )
+    for line in report.answer:
+        label, text = line.split(": ", 1)
+        assert f"- **{label}:** {text}" in markdown
+        assert text.replace(" %", "\u00a0%") in html.unescape(re.sub(r"</?(?:code|span)[^>]*>", "", page))
+        assert text.replace(" %", "\u00a0%") in html.unescape(re.sub(r"</?(?:code|span)[^>]*>", "", notebook))

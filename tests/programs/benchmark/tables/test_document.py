@@ -215,7 +215,9 @@ def test_the_level_and_the_rule_of_the_run_are_used_and_told(sample):
 
 
 def test_a_comparison_is_not_called_a_suite(sample):
-    assert build_document(ResultCollection(sample.results, suite="compare")).title == "Quality report"
+    assert build_document(ResultCollection(sample.results, suite="compare")).title.startswith(
+        "Quality report: boosters,"
+    )
 
 
 def test_a_number_that_is_not_finite_is_null_in_json_and_left_out_of_pictures(sample):
@@ -315,7 +317,7 @@ def test_a_run_that_failed_as_a_whole_still_says_of_what_and_how_to_run_it():
     document = build_document(found)
     shown = {fact.label: fact.value for fact in document.facts}
     assert (shown["Libraries"], shown["Seeds"], shown["Cells failed"]) == ("2", "2", "4")
-    assert document.lead.startswith("boosters, xgboost (no results). ")
+    assert document.lead == "boosters, xgboost (no results)."
     assert document.tables[0].title == factories.CONFIG
     assert document.reproduce == ("boosters-eval compare -d toy",)
 

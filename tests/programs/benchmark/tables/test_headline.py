@@ -1,25 +1,32 @@
-"""The answer over all benchmarks: it counts the verdicts, and says what is missing."""
+"""The answer over all tables: it counts the verdicts, and says what changes it."""
 
 import dataclasses
 
 import pytest
 
 import factories
+from boosters_eval.datasets.config import AuditFinding, DataAudit
+from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
-from boosters_eval.programs.benchmark.tables.headline import find_standings, write_headline
+from boosters_eval.programs.benchmark.tables.headline import find_standings
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm")
 NOISE = (0.0, 0.0004, -0.0003, 0.0002, -0.0005)
 
 
-def run(*means, seeds=5, **options):
+def run(*means, seeds=5, spread=1.0, **options):
     """A data set for each tuple of means, one mean per library."""
     results = [
         factories.result(
-            f"d{position}/gbdt", library, seed, mean * (1 + 0.01 * seed) + NOISE[(seed * (rank + 2) + rank) % 5]
+            f"d{position}/gbdt",
+            library,
+            seed,
+            mean * (1 + 0.01 * seed) + spread * NOISE[(seed * (rank + 2) + rank) % 5],
+            train_time_s=0.1 * (rank + 1),
+            model_size_mb=0.5,
         )
         for position, row in enumerate(means)
         for rank, (library, mean) in enumerate(zip(LIBRARIES, row, strict=False))
@@ -29,147 +36,206 @@ def run(*means, seeds=5, **options):
 
 
 CLEAR, SAME, BEHIND = (0.5, 0.8, 0.9), (0.5, 0.5, 0.5), (0.5, 0.5, 0.9)
+OPEN = (0.5, 0.51, 0.52)
 
 
-def test_the_libraries_that_are_best_are_counted_and_so_are_the_benchmarks_without_one():
-    first, ranks = build_document(run(CLEAR, CLEAR, CLEAR[::-1], SAME)).headline
-    assert first == "boosters is best on 2 of 4 benchmarks, lightgbm on 1; on 1 no library is clearly best."
-    assert ranks == "The average ranks over 4 data sets (gbdt) are descriptive only: there are too few to test."
+def unclear(*means):
+    """The same with so much noise that nothing is shown."""
+    return run(*means, spread=100.0)
 
 
-def test_that_nobody_can_be_told_apart_is_an_answer_too():
-    assert build_document(run(SAME, SAME)).headline[0] == (
-        "No library is clearly best on any benchmark: the libraries cannot be told apart."
-    )
-    assert build_document(run(SAME, BEHIND)).headline[0] == (
-        "No library is clearly best on any benchmark: the leaders cannot be told apart, though some libraries"
-        " are behind."
-    )
+def suspect(kind, dataset="d0", option="--drop x"):
+    finding = AuditFinding(kind=kind, text="'x' alone predicts 'y': R² 1.0", option=option)
+    return {dataset: DataAudit(dataset=dataset, task=Task.REGRESSION, rows=100, findings=(finding,))}
 
 
-def test_libraries_that_differ_behind_an_unsteady_leader_are_not_called_alike():
-    unsteady = (0.1, -0.1, 0.08, -0.09, 0.0)
-    means = {"boosters": 0.5, "xgboost": 0.6, "lightgbm": 0.49}
-    results = [
-        factories.result(
-            f"{data}/gbdt", name, seed, mean + (unsteady[seed] if name == "lightgbm" else NOISE[seed] / (1 + mean))
-        )
-        for data in ("a", "b")
-        for name, mean in means.items()
-        for seed in range(5)
-    ]
-    document = build_document(ResultCollection(results))
-    assert "boosters is better than xgboost" in document.tables[0].notes[0]
-    assert document.headline[0] == (
-        "No library is clearly best on any benchmark: the leaders cannot be told apart, though some of the others can."
+def told(found, label):
+    """The line of the answer that begins so."""
+    (line,) = [line for line in build_tables(found).answer if line.startswith(f"{label}: ")]
+    return line.removeprefix(f"{label}: ")
+
+
+def test_of_three_tables_or_more_the_answer_counts_who_was_shown_to_be_best_or_as_good():
+    assert told(run(CLEAR, CLEAR, CLEAR[::-1], BEHIND), "Which") == (
+        "boosters, on 3 of 4 data sets (2 as the best, 1 as good as the best); then lightgbm on 1, xgboost on 1; shown"
+        " to be behind: xgboost on 3, lightgbm on 3, boosters on 1."
     )
 
 
-def test_the_answer_on_a_single_benchmark_is_that_of_its_table():
+def test_equivalent_and_cannot_say_are_never_counted_together():
+    found = [*run(BEHIND).results, *(r for r in unclear(SAME, OPEN).results if r.dataset_name == "d1")]
+    found += [r.model_copy(update={"config_name": "d2/gbdt", "dataset_name": "d2"}) for r in unclear(OPEN).results]
+    report = build_tables(ResultCollection(found))
+    assert "cannot say on 2 (d1 and d2)" in report.answer[0]
+    assert "boosters and xgboost, on 1 of 3 data sets (1 as good as the best)" in report.answer[0]
+    board = {
+        row[0]: dict(zip(report.leaderboard.headings[2:], row[2:], strict=True)) for row in report.leaderboard.rows
+    }
+    assert board["boosters"] == {"Best": 0, "As good as the best": 1, "Cannot say": 2, "Behind": 0}
+    facts = {fact.label: fact.value for fact in build_document(ResultCollection(found)).facts}
+    pairs = [pair.verdict for table in report.tables for pair in table.pairs if pair.metric == "rmse"]
+    assert facts["Pairs: as good"] == str(pairs.count("equivalent"))
+    assert facts["Pairs: cannot say"] == str(pairs.count("inconclusive"))
+    assert facts["Pairs: one is better"] == str(pairs.count("better") + pairs.count("worse"))
+
+
+def test_that_nothing_is_shown_anywhere_is_an_answer_too():
+    assert told(unclear(SAME, SAME, SAME), "Which") == (
+        "cannot say on any of the 3 data sets: no library is shown to be the best, or as good as the best."
+    )
+    assert told(unclear(SAME, SAME, SAME), "How sure").startswith("not sure of any order; ")
+
+
+def test_of_two_tables_both_are_answered():
+    lines = build_tables(run(CLEAR, BEHIND)).answer
+    assert lines[0].startswith("Which, on d0: boosters is best: RMSE 37.")
+    assert lines[1].startswith("Which, on d1: either of these two: boosters and xgboost; no difference above ")
+    assert lines[2].startswith("How sure: on d0, 95 % sure, by 5 splits of 20 rows; the lead over xgboost is ")
+    assert lines[2].endswith(" %. On d1, 95 % sure, by 5 splits of 20 rows.")
+    assert lines[3].startswith("Cost: to train both, boosters 0.20 s, xgboost 0.40 s, lightgbm 0.60 s;")
+
+
+@pytest.mark.parametrize("tables", [1, 2, 3, 9])
+def test_an_answer_has_at_most_four_lines_for_a_table_and_six_for_a_run(tables):
+    found = run(*[CLEAR] * tables, metadata=RunMetadata(audits=suspect("leak"), n_cells=300, n_missing=1))
+    found.errors = [factories.error("d0/gbdt", "catboost", seed) for seed in range(5)]
+    report = build_tables(found)
+    assert len(report.answer) <= (4 if tables == 1 else 6)
+    assert all(len(table.answer) <= 4 for table in report.tables)
+    assert not any("\n" in line for line in report.answer)
+
+
+def test_the_answer_of_a_single_table_is_its_own_with_what_to_run_next():
     document = build_document(run(CLEAR))
-    assert document.headline == (document.tables[0].answer,)
-    assert document.headline[0].startswith("boosters is best: ")
+    assert document.answer[:-1] == document.tables[0].answer
     assert document.leaderboard is None
-    assert document.to_html().count(document.headline[0].replace(" %", "\u00a0%")) == 1
+    said = document.answer[0].removeprefix("Which: ").replace(" %", "\u00a0%")
+    assert document.to_html().count(said) == 1
 
 
 def test_an_option_in_an_answer_is_code_on_the_page():
-    document = build_document(run(SAME, suite="compare")).model_copy(update={"headline": ("Try `--seeds 9`, <b>.",)})
+    document = build_document(run(SAME, suite="compare")).model_copy(update={"answer": ("Try `--seeds 9`, <b>.",)})
     assert '<p class="headline">Try <code>--seeds 9</code>, &lt;b&gt;.</p>' in document.to_html()
 
 
-def test_failures_absences_and_missing_cells_are_part_of_the_headline():
+def test_failures_absences_and_missing_cells_are_part_of_the_answer():
     found = run(
+        CLEAR,
         CLEAR,
         CLEAR,
         unsupported=[factories.absence(Unsupported, "d0/gbdt", "catboost", "it cannot")],
         unavailable=[factories.absence(Unavailable, f"d{i}/gbdt", "sklearn", "not here") for i in range(2)],
-        metadata=RunMetadata(n_cells=40, n_missing=1),
+        metadata=RunMetadata(n_cells=60, n_missing=1),
     )
     found.errors = [factories.error("d0/gbdt", "catboost", 1), factories.error("d1/gbdt", "catboost", 2)]
-    assert build_document(found).headline[2:] == (
-        "2 cells of 32 failed (catboost 2).",
-        "The run is incomplete: 1 cell has no outcome.",
-        "catboost is not supported in 1 benchmark.",
-        "sklearn is unavailable in 2 benchmarks.",
+    assert told(found, "But").startswith(
+        "2 cells of 47 failed (catboost 2); the run is incomplete: 1 cell has no outcome; catboost is not supported on"
+        " 1 data set; sklearn is unavailable on 2 data sets"
     )
+
+
+def test_a_leak_is_named_first_and_its_data_set_is_not_counted():
+    found = run(CLEAR, CLEAR, CLEAR, CLEAR[::-1], metadata=RunMetadata(audits=suspect("leak")))
+    report = build_tables(found)
+    assert "boosters, on 2 of 3 data sets" in report.answer[0]
+    assert "d0: 'x' alone predicts 'y' (--drop x) (not counted)" in told(found, "But")
+    assert report.leaderboard.name == "Leaderboard over 3 data sets, without d0 (a leak)"
+    assert sum(report.leaderboard.rows[0][2:]) == 3
+    (ranking,) = report.rankings
+    assert ranking.n == 3
+    assert ranking.left_out == ("d0",)
+    assert "Left out, because a column gives the target away: d0." in ranking.notes
+    alone = build_tables(run(CLEAR, metadata=RunMetadata(audits=suspect("leak")))).answer
+    assert alone[0].startswith(
+        "Which: do not trust this yet, the data are suspect: 'x' alone predicts 'y' (--drop x). As it stands: boosters"
+    )
+
+
+def test_shown_equivalence_is_a_tie_in_ranks():
+    (ranking,) = build_tables(run(*[BEHIND] * 8)).rankings
+    assert dict(ranking.ranks) == {"boosters": 1.5, "xgboost": 1.5, "lightgbm": 3.0}
+    pairs = {(pair.a, pair.b): pair for pair in ranking.pairs}
+    assert (pairs["boosters", "xgboost"].wins, pairs["boosters", "xgboost"].ties) == (0, 8)
 
 
 def test_a_leader_by_rank_is_named_with_those_it_is_not_separated_from():
-    document = build_document(run(*[CLEAR] * 10))
-    assert "boosters has the best average rank over 10 data sets (gbdt), 1.00, and is separated from all others." in (
-        document.headline
+    assert told(run(*[CLEAR] * 10), "How sure") == (
+        "95 % sure of each verdict; by average rank over 10 data sets (gbdt), boosters (1.00) is ahead of all others."
     )
-    close = [(0.5, 0.5 + 0.001 * (-1) ** i, 0.9) for i in range(10)]
-    (sentence,) = [text for text in build_document(run(*close)).headline if "average rank" in text]
-    assert sentence == (
-        "boosters has the best average rank over 10 data sets (gbdt), 1.50, but is not separated from xgboost."
+    close = run(*[(0.5, 0.5 + 0.001 * (-1) ** i, 0.9) for i in range(10)])
+    assert told(close, "How sure").endswith(
+        "by average rank over 10 data sets (gbdt), boosters (1.50) is ahead of all others but xgboost."
     )
-    rows = build_document(run(*close)).leaderboard.rows
+    rows = build_document(close).leaderboard.rows
     assert [row[1] for row in rows[:2]] == ["1.50, tied", "1.50, tied, not separable from the best"]
 
 
 def test_times_that_may_not_be_judged_give_no_verdict():
-    timed = [r.model_copy(update={"train_time_s": 1.0 + r.seed}) for r in run(CLEAR, CLEAR).results]
-    document = build_document(ResultCollection(timed), "performance")
-    assert document.headline[0].startswith("Nothing is judged here")
+    document = build_document(run(CLEAR, CLEAR, CLEAR), "performance")
+    assert document.answer[0] == "Which: no answer: nothing is judged here."
     assert document.leaderboard is None
 
 
 def test_no_result_is_said():
-    assert build_document(ResultCollection()).headline == ("No cell finished, so there is no answer.",)
+    assert build_document(ResultCollection()).answer == ("No cell finished, so there is no answer.",)
+
+
+def with_rule(found, config, rule):
+    return ResultCollection(
+        [
+            r.model_copy(update={"trivial": {"mean": {"rmse": rule}}}) if r.config_name == config else r
+            for r in found.results
+        ]
+    )
 
 
 def test_where_a_trivial_prediction_wins_nobody_is_best_and_it_is_said():
-    found = run(CLEAR, CLEAR)
-    results = [
-        r.model_copy(update={"trivial": {"mean": {"rmse": 0.1}}}) if r.config_name == "d0/gbdt" else r
-        for r in found.results
-    ]
-    document = build_document(ResultCollection(results))
-    assert document.headline[0] == "boosters is best on 1 of 2 benchmarks; on 1 no library is clearly best."
-    assert "On d0/gbdt no library is better than a trivial prediction." in document.headline
-
-
-@pytest.mark.parametrize("rule", [0.1, 0.4999999])
-def test_a_leader_that_loses_to_a_trivial_prediction_is_not_said_to_be_level_with_others(rule):
-    results = [
-        factories.result(f"d{position}/gbdt", library, seed, value, trivial={"mean": {"rmse": rule}})
-        for position in range(2)
-        for library, value in (("boosters", 0.4999998), ("xgboost", 0.8))
-        for seed in range(6)
-    ]
-    assert build_document(ResultCollection(results)).headline[:3:2] == (
-        "No library is clearly best on any benchmark.",
-        "On d0/gbdt and d1/gbdt no library is better than a trivial prediction.",
+    found = with_rule(run(CLEAR, CLEAR, CLEAR), "d0/gbdt", 0.1)
+    assert told(found, "Which").startswith("boosters, on 2 of 3 data sets (2 as the best)")
+    assert "cannot say" not in told(found, "Which")
+    assert told(found, "But") == "on d0 even the best is no better than a trivial rule."
+    report = build_tables(found)
+    assert find_standings(report.tables[0])["boosters"] == "no better than a trivial rule"
+    assert (
+        dict(zip(report.leaderboard.headings, report.leaderboard.rows[0], strict=True))["No better than a trivial rule"]
+        == 1
     )
 
 
-def test_the_leaderboard_counts_every_benchmark_once_for_each_library():
-    found = run(CLEAR, BEHIND, SAME)
+def test_the_leaderboard_counts_every_data_set_once_for_each_library():
+    found = run(CLEAR, BEHIND, BEHIND)
     found.errors = [factories.error("d0/gbdt", "catboost", seed) for seed in range(5)]
     board = build_document(found).leaderboard
-    assert board.name == "Leaderboard over 3 benchmarks"
+    assert board.name == "Leaderboard over 3 data sets"
     assert board.headings == (
-        *("Library", "Average rank (gbdt)", "Best", "Not told apart from the best", "Behind", "No result"),
+        *("Library", "Average rank (gbdt)", "Best", "As good as the best", "Cannot say", "Behind", "No result"),
         "Failed cells",
     )
     counts = {row[0]: row[2:] for row in board.rows}
-    assert counts["boosters"] == (1, 2, 0, 0, 0)
-    assert counts["lightgbm"] == (0, 1, 2, 0, 0)
-    assert counts["catboost"] == (0, 0, 0, 1, 5)
+    assert counts["boosters"] == (1, 2, 0, 0, 0, 0)
+    assert counts["lightgbm"] == (0, 0, 0, 3, 0, 0)
+    assert counts["catboost"] == (0, 0, 0, 0, 1, 5)
     assert all(sum(row[:-1]) == 3 for name, row in counts.items() if name != "catboost")
 
 
 @pytest.mark.parametrize("render", [BenchmarkDocument.to_html, BenchmarkDocument.to_markdown])
-def test_headline_and_leaderboard_are_in_the_page_and_in_markdown(render):
-    text = render(build_document(run(CLEAR, CLEAR)))
-    assert "boosters is best on 2 of 2 benchmarks." in text
-    assert "Leaderboard over 2 benchmarks" in text
+def test_answer_and_leaderboard_are_in_the_page_and_in_markdown(render):
+    text = render(build_document(run(CLEAR, CLEAR, CLEAR)))
+    assert "boosters, on 3 of 3 data sets (3 as the best)" in text
+    assert "Leaderboard over 3 data sets" in text
 
 
 def test_standings_follow_the_verdicts_against_the_leader():
     (table,) = build_tables(run(BEHIND)).tables
-    assert find_standings(table) == {"boosters": "leading", "xgboost": "leading", "lightgbm": "behind"}
+    good = "as good as the best"
+    assert find_standings(table) == {"boosters": good, "xgboost": good, "lightgbm": "behind"}
     assert find_standings(dataclasses.replace(table, columns=())) == {}
-    assert write_headline((), (), ResultCollection(), alpha=0.05) == ("No cell finished, so there is no answer.",)
+    (table,) = build_tables(unclear(OPEN)).tables
+    assert set(find_standings(table).values()) == {"cannot say"}
+
+
+def test_the_title_names_what_was_compared():
+    assert build_tables(run(CLEAR)).title == "boosters, xgboost and lightgbm on d0"
+    assert build_tables(run(*[CLEAR] * 4)).title == "boosters, xgboost and lightgbm on 4 data sets"
+    assert build_tables(run(CLEAR, suite="quick")).title == "quick suite: boosters, xgboost and lightgbm on d0"
+    assert build_document(run(CLEAR)).title == "Quality report: boosters, xgboost and lightgbm on d0"

@@ -60,7 +60,11 @@ def test_metric_and_reference_are_chosen_by_name(sample):
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"kind": "pie"}, UnknownNameError, "Unknown chart 'pie'. Known: forest, pareto, ranks, strips."),
+        (
+            {"kind": "pie"},
+            UnknownNameError,
+            "Unknown chart 'pie'. Known: coverage, forest, pareto, ranks, reliability, residuals, strips.",
+        ),
         ({"kind": "strips", "metric": "ndcg"}, UnknownNameError, "Unknown metric 'ndcg'."),
         ({"kind": "forest", "reference": "boster"}, UnknownNameError, "Unknown reference 'boster'. Did you mean"),
         ({"kind": "forest", "metric": 3}, ConfigError, "The 'metric' parameter must be a name. Got 3 instead."),

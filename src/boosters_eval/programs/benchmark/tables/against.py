@@ -140,6 +140,7 @@ class ComparedRival(Model):
     p_value: float | None
     p_family: float | None  # corrected by Holm over all comparisons
     n: Annotated[int, Ge(0)]
+    test: str  # what decided: that of the check, or one by splits where rows could not
     note: str
 
     @classmethod
@@ -162,6 +163,7 @@ class ComparedRival(Model):
             p_value=pair.p_value if pair else None,
             p_family=finding.p_family,
             n=pair.n if pair else 0,
+            test=pair.test if pair else "",
             note=finding.missing or (pair.note if pair else ""),
         )
 

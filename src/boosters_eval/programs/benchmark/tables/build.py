@@ -12,9 +12,10 @@ from boosters_eval.core.text import clean
 from boosters_eval.metrics import canonical, declare_metric, find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.comparisons import observe, value_of
-from boosters_eval.programs.benchmark.records import Unsupported
+from boosters_eval.programs.benchmark.records import OWN_DEFAULTS, Unsupported
 from boosters_eval.programs.benchmark.tables import notes
-from boosters_eval.programs.benchmark.tables.answers import MoreSplits, write_answer
+from boosters_eval.programs.benchmark.tables.advice import Costs
+from boosters_eval.programs.benchmark.tables.answers import Contest, MoreSplits, TableAnswer, answer_table
 from boosters_eval.programs.benchmark.tables.contenders import (
     Places,
     find_losers,
@@ -24,8 +25,21 @@ from boosters_eval.programs.benchmark.tables.contenders import (
 )
 from boosters_eval.programs.benchmark.tables.data import describe_split
 from boosters_eval.programs.benchmark.tables.environment import list_builds
-from boosters_eval.programs.benchmark.tables.sections import tell_suspicions
-from boosters_eval.programs.benchmark.tables.verdicts import Judgment, find_deciding, judge, share_levels
+from boosters_eval.programs.benchmark.tables.headline import (
+    answer_run,
+    build_leaderboard,
+    find_leaks,
+    name_comparison,
+)
+from boosters_eval.programs.benchmark.tables.profiles import join_profiles, name_better
+from boosters_eval.programs.benchmark.tables.sections import tell_reservations, tell_suspicions
+from boosters_eval.programs.benchmark.tables.verdicts import (
+    Judgment,
+    find_deciding,
+    judge,
+    rank_over_datasets,
+    share_levels,
+)
 from boosters_eval.reports.numbers import estimate, mean_and_std
 from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.runners.result import BUSY_CELL
@@ -76,9 +90,9 @@ class TableOptions:
     highlight: bool
     require_significance: bool
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
-    option: bool = True  # whether the command that ran is known to take --seeds
     remarks: tuple[str, ...] = ()  # on every table
     suspicions: Mapping[str, str] = field(default_factory=dict)  # by data set: why its scores cannot be trusted
+    reservations: Mapping[str, str] = field(default_factory=dict)  # by data set: what libraries treat in their own ways
     unfair_times: str = ""  # why no time of the run is judged
     builds: bool = False  # whether a build takes part, so that every row needs its version
 
@@ -93,9 +107,8 @@ def build_tables(
     margin: Any = None,
     highlight: bool = True,
     require_significance: bool = True,
-    brief: bool = False,
 ) -> Report:
-    """One table per benchmark. `metrics` chooses and orders the metric columns; an empty sequence shows none.
+    """One table per benchmark, and the answer. `metrics` orders the metric columns; an empty one shows none.
 
     Without `alpha`, the level is the run's own (--seeds auto) or 5 %; without `margin`, it is the run's own or 1 %.
     """
@@ -111,23 +124,52 @@ def build_tables(
         highlight,
         require_significance,
         more=not collection.metadata.seeds_rule,
-        option=collection.suite in (None, "compare"),
         remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
         suspicions=tell_suspicions(collection),
+        reservations=tell_reservations(collection),
         unfair_times=collection.metadata.unfair_times,
         builds=bool(list_builds(collection)),
     )
     absent = group_absences(collection)
-    tables = [
-        _table(name, list(rows.values()), absent.get(name, []), options)
-        for name, rows in group_results(collection).items()
-    ]
-    found = (*notes.note_report(collection, times=times, brief=brief), *notes.note_levels(tables, level))
+    groups = {name: list(rows.values()) for name, rows in group_results(collection).items()}
+    built = [_table(name, rows, absent.get(name, []), options) for name, rows in groups.items()]
+    ahead = {
+        clean(name): name_better(rows, own, one.table.columns, test=test, alpha=level, margins=margins)
+        for (name, rows), one in zip(groups.items(), built, strict=True)
+        if (own := groups.get(f"{name}{OWN_DEFAULTS}")) is not None
+    }
+    answers = join_profiles({one.table.name: (one.table, one.answer) for one in built}, ahead)
+    tables = tuple(
+        dataclasses.replace(one.table, answer=answers[one.table.name].lines if one.table.name in answers else ())
+        for one in built
+    )
+    leaks = find_leaks(collection)
+    rankings = rank_over_datasets(tables, alpha=level, leaking=leaks)
+    costs = {one.table.name: one.costs for one in built if one.table.name in answers}
     used = {pair.test for table in tables for pair in table.pairs if pair.p is not None and pair.ratio is None}
-    return Report(tuple(tables), found, "corrected" if used == {"corrected"} else test, level, margins.spelled)
+    return Report(
+        tables,
+        (*notes.note_report(collection, times=times), *notes.note_levels(tables, level, margins)),
+        "corrected" if used == {"corrected"} else test,
+        level,
+        margins.spelled,
+        title=name_comparison(tables, collection),
+        answer=answer_run(tables, answers, costs, rankings, collection, alpha=level),
+        leaderboard=build_leaderboard(tables, rankings, alpha=level, leaks=leaks),
+        rankings=rankings,
+    )
 
 
-def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> ReportTable:
+@dataclass(frozen=True)
+class _Built:
+    """A table, what it says, and what its rows cost."""
+
+    table: ReportTable
+    answer: TableAnswer
+    costs: Costs
+
+
+def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> _Built:
     results = [result for contender in contenders for result in contender.results]
     first = results[0] if results else contenders[0].errors[0]
     places = Places.of(contenders)
@@ -169,18 +211,46 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             *((describe_split(results),) if results else ()),
             *(("library defaults",) if first.profile == "defaults" else ()),
         ),
-        notes=notes.note_table(contenders, columns, pairs, losers, places),
+        notes=notes.note_table(contenders, columns, pairs, losers, places, options.test),
         pairs=tuple(pairs),
         row_facts=row_facts,
         trivial=list_trivial_rows(contenders, columns, row_names),
     )
     deciding = find_deciding(columns)
     doubts = notes.note_contenders(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
-    more = None if deciding is None else _more_splits(deciding, contenders, options)
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
-    suspicion = options.suspicions.get(first.dataset_name)
-    remarks = (*([suspicion] if suspicion else []), *doubts, *options.remarks)
-    return dataclasses.replace(table, answer=write_answer(table, judged, more=more, unbeaten=unbeaten, remarks=remarks))
+    costs = Costs.of(contenders, options.unfair_times)
+    won = judged.get(MEASURES[0].name, Judgment()).winners
+    answer = answer_table(
+        table,
+        _contest(deciding, judged, contenders, unbeaten, options),
+        unbeaten=unbeaten,
+        failures={one.name: notes.name_failure(one.errors) for one in contenders if one.errors},
+        cost=costs.tell([contenders[index].name for index in won]),
+        suspicion=options.suspicions.get(first.dataset_name, ""),
+        doubts=(*doubts, *filter(None, [options.reservations.get(first.dataset_name)]), *options.remarks),
+    )
+    return _Built(dataclasses.replace(table, unbeaten=tuple(unbeaten)), answer, costs)
+
+
+def _contest(
+    deciding: Column | None,
+    judged: Mapping[str, Judgment],
+    contenders: Sequence[Contender],
+    unbeaten: Mapping[str, str],
+    options: TableOptions,
+) -> Contest | None:
+    """The rows against each other in the column that decides; None where there are not two to judge."""
+    found = None if deciding is None else judged.get(deciding.name, Judgment()).found
+    if deciding is None or found is None or not found.pairs or found.leader is None:
+        return None
+    return Contest(
+        deciding,
+        found,
+        max((result.n_valid for one in contenders for result in one.results if result.n_valid), default=None),
+        _more_splits(deciding, contenders, options),
+        unbeaten,
+    )
 
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
@@ -193,7 +263,7 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     corrected = options.test in ("rows", "corrected") and column.name not in RESOURCES
     overlap = (split_ratio(observe(results, column.name).values()) or ASSUMED_RATIO) if corrected else 0.0
     folds = len({result.fold for result in results if result.fold is not None})
-    return MoreSplits(overlap, folds, options.option)
+    return MoreSplits(overlap, folds)
 
 
 def _columns(results: list[BenchmarkResult], options: TableOptions, places: Places) -> tuple[Column, ...]:
@@ -202,6 +272,9 @@ def _columns(results: list[BenchmarkResult], options: TableOptions, places: Plac
     present.sort(key=lambda name: name != primary)
     asked = present if options.metrics is None else [x if x in present else canonical(x) for x in options.metrics]
     chosen = [name for name in dict.fromkeys(asked) if name in present]
+    if options.metrics is None:  # of several targets, the metric that decides is shown for each
+        known = {name: find(name) for name in chosen}
+        chosen = [name for name, it in known.items() if it is None or not it.target or it.whole.spec == primary]
     found = [_metric_column(name, primary=name == (primary or present[0])) for name in chosen]
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():

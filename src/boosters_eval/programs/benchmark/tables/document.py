@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -18,10 +19,10 @@ from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.results import ResultCollection, ResultsDocument
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.data import BenchmarkData, ReportType, collect_data, spell_split
+from boosters_eval.programs.benchmark.tables.diagrams import Diagrams, collect_diagrams
 from boosters_eval.programs.benchmark.tables.environment import list_commands
-from boosters_eval.programs.benchmark.tables.headline import build_leaderboard, write_headline
 from boosters_eval.programs.benchmark.tables.sections import show_cells, show_data, show_errors
-from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE, rank_over_datasets
+from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.document import (
     Block,
     Card,
@@ -44,9 +45,17 @@ from boosters_eval.reports.document import (
 )
 from boosters_eval.reports.findings import Reported
 from boosters_eval.reports.html.charts import draw_others, draw_table, rank_chart, ratio_chart
+from boosters_eval.reports.html.diagrams import Diagram, draw_diagrams
 from boosters_eval.reports.html.svg import Figure, series_of
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
-from boosters_eval.reports.tables import PairVerdict, RankingTable, ReportTable, list_verdicts
+from boosters_eval.reports.tables import (
+    PairVerdict,
+    RankingTable,
+    ReportTable,
+    gather_notes,
+    list_verdicts,
+    strip_tables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +68,7 @@ if TYPE_CHECKING:
 
 TESTS = {
     "rows": "paired test by rows, with the luck of the training",
-    "corrected": "paired t-test with Nadeau and Bengio's correction for overlapping splits",
+    "corrected": "paired t-test, corrected for the rows that splits share",
     "paired": "paired t-test",
     "welch": "Welch's t-test and non-overlapping intervals",
     "wilcoxon": "Wilcoxon's signed-rank test",
@@ -76,7 +85,7 @@ class ReportDocument(Reported, Model):
     kind: str = "boosters-eval report"
     title: str
     lead: str = ""
-    headline: tuple[str, ...] = ()  # the answer in whole sentences, the most important first
+    answer: tuple[str, ...] = ()  # in a few lines, the most important first
     leaderboard: PlainTable | None = None  # how the competitors stand over all tables
     facts: tuple[Fact, ...] = ()
     environment: Pairs = ()
@@ -107,6 +116,8 @@ class BenchmarkDocument(ReportDocument):
 
     kind: Literal["boosters-eval report"] = "boosters-eval report"
     data: BenchmarkData
+    diagrams: tuple[Diagram, ...] = ()  # what was predicted against what was found
+    undrawn: tuple[str, ...] = ()  # why there are no further ones
     results: ResultsDocument  # whole, so that the file serves as --results, and as a baseline
 
     def document(self) -> Document:
@@ -122,15 +133,16 @@ class BenchmarkDocument(ReportDocument):
         )
         return Document(
             self.title,
-            self.headline,
+            self.answer,
             self.lead,
             self.facts,
             self.leaderboard,
             sections=(
                 self._results(series),
+                self._calibration(series),
                 self._across(series),
                 _tests(self),
-                Section("notes", "Notes", (Notes(self.notes),) if self.notes else ()),
+                gather_notes(self.notes, self.tables),
                 *(section for section in found if section is not None),
                 *self.ending(),
             ),
@@ -138,11 +150,18 @@ class BenchmarkDocument(ReportDocument):
 
     def _results(self, series: Mapping[str, int]) -> Section:
         groups: dict[str, list[Block]] = {}
-        for table in self.tables:
+        for table in strip_tables(self.tables):
             groups.setdefault(table.keys.get("task", ""), []).append(lay_out_table(table, series, self.alpha))
         blocks = tuple(Group(name.upper(), tuple(found)) for name, found in groups.items())
         search = "Filter benchmarks" if len(self.tables) > 1 else ""
         return Section("results", "Results", blocks or (Paragraph("No cell finished."),), search=search)
+
+    def _calibration(self, series: Mapping[str, int]) -> Section:
+        """The diagrams of all tables; they are on the page, and among the files of `figures`."""
+        blocks: list[Block] = list(map(Paragraph, self.undrawn))
+        blocks += [Charts(partial(draw_diagrams, self.diagrams, series, named=True))] if self.diagrams else []
+        title = "Calibration and Residuals"
+        return Section("calibration", title, tuple(blocks), short="Calibration", only="page")
 
     def _across(self, series: Mapping[str, int]) -> Section:
         drawn = Charts(partial(_across_figures, self, series))
@@ -231,40 +250,44 @@ def build_document(
         alpha=alpha,
         margin=margin,
     )
-    rankings = rank_over_datasets(report.tables, alpha=report.alpha)
     data = collect_data(results, report_type, test=report.test, alpha=report.alpha, margin=report.margin, now=now)
+    diagrams = Diagrams() if report_type == "performance" else collect_diagrams(results)
     return BenchmarkDocument(
-        title=_title(data),
+        title=_title(data, report.title),
         lead=_lead(data),
-        headline=write_headline(report.tables, rankings, results, alpha=report.alpha),
-        leaderboard=build_leaderboard(report.tables, rankings, alpha=report.alpha),
+        answer=report.answer,
+        leaderboard=report.leaderboard,
         facts=_facts(data, report),
         environment=data.environment.rows(data.libraries, data.builds),
         configuration=_configuration(data),
         tables=report.tables,
         reference=_REFERENCE,
-        rankings=rankings,
+        rankings=report.rankings,
         alpha=report.alpha,
-        notes=report.notes,
+        notes=(*report.notes, _judging(data)),
         reproduce=list_commands(results, results.metadata.margins(margin).words),
         file_name=data.environment.name_report(report_type),
         data=data,
+        diagrams=diagrams.drawn,
+        undrawn=diagrams.missing,
         results=results.document(),
     )
 
 
-def _title(data: BenchmarkData) -> str:
+def _title(data: BenchmarkData, compared: str) -> str:
     """The title, with the day of the run if it is known; the day of the report says nothing about the results."""
     measured = data.environment.measured_at
-    day = f"{measured[:10]}: " if measured else ""
-    suite = f", {data.suite} suite" if data.suite not in (None, "compare") else ""
-    return f"{day}{data.report_type.capitalize()} report{suite}"
+    day = f", {measured[:10]}" if measured else ""
+    return f"{data.report_type.capitalize()} report{f': {compared}' if compared else ''}{day}"
 
 
 def _lead(data: BenchmarkData) -> str:
-    test = TESTS.get(data.test, data.test)
     failed = f"{', '.join(dict.fromkeys(error.library for error in data.errors))} (no results)"
-    return f"{_libraries(data) or failed}. Highlighted where the {test} says so ({_level(data)})."
+    return f"{_libraries(data) or failed}."
+
+
+def _judging(data: BenchmarkData) -> str:
+    return f"Highlighted where the {TESTS.get(data.test, data.test)} says so ({_level(data)})."
 
 
 def _level(data: BenchmarkData) -> str:
@@ -287,7 +310,7 @@ def _with_version(data: BenchmarkData, name: str, version: str) -> str:
 
 def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
     verdicts = list_verdicts(report.tables)
-    decided = sum(item.verdict != "inconclusive" for item in verdicts)
+    counted = Counter("better" if item.verdict == "worse" else item.verdict for item in verdicts)
     seeds = len(data.seeds or {error.seed for error in data.errors})
     parts = "windows" if data.splits and all(split.startswith("time:") for split in data.splits) else "folds"
     return (
@@ -300,7 +323,9 @@ def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
         Fact(label="Cells finished", value=group_digits(data.n_results)),
         Fact(label="Cells failed", value=group_digits(data.n_failed), alarm=data.n_failed > 0),
         *((Fact(label="Cells flaky", value=group_digits(data.n_flaky), alarm=True),) if data.n_flaky else ()),
-        Fact(label="Pairs decided", value=f"{decided} of {len(verdicts)}"),
+        Fact(label="Pairs: one is better", value=group_digits(counted["better"])),
+        Fact(label="Pairs: as good", value=group_digits(counted["equivalent"])),
+        Fact(label="Pairs: cannot say", value=group_digits(counted["inconclusive"])),
     )
 
 
@@ -314,7 +339,7 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
         ("Cells", f"{data.n_results} finished, {data.n_failed} failed{flaky}"),
-        ("Test", f"{TESTS.get(data.test, data.test)}, {_level(data)}"),
+        ("Test", TESTS.get(data.test, data.test)),
         ("Equivalent", Margins.of(data.margin).in_words),
         ("Run", data.run_id),
     ]

@@ -209,13 +209,14 @@ def list_commands(results: ResultCollection, margin: Sequence[str] = ()) -> tupl
     if not typed and not results.results:
         return ()
     judged = ["--margin", *margin] if margin else []
-    lines = [["boosters-eval", *(typed or [*_derived(results), *judged])]]
+    lines = [["boosters-eval", *(typed or [*derive_command(results), *judged])]]
     if results.run_id:
         lines.append(["boosters-eval", "report", "--run", results.run_id, *judged])
     return tuple(shlex.join(map(clean, words)) for words in lines)
 
 
-def _derived(results: ResultCollection) -> list[str]:
+def derive_command(results: ResultCollection) -> list[str]:
+    """The words of a command that runs the same."""
     ours = results.results
     seeds = len(dict.fromkeys(result.seed for result in ours))
     folds = len({result.fold for result in ours if result.fold is not None})
@@ -234,7 +235,8 @@ def _derived(results: ResultCollection) -> list[str]:
     words += [] if any(result.part for result in ours) or folds or splits else ["--splits", "random"]
     words += ["--timing-mode"] if timed else []
     words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
-    words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
+    profiles = {result.profile for result in ours}
+    words += ["--profile", "both" if len(profiles) > 1 else "defaults"] if "defaults" in profiles else []
     return words
 
 

@@ -1,4 +1,4 @@
-"""The answer over all benchmarks: one headline, and how the libraries stand. Both only count existing verdicts."""
+"""The answer over all tables of a run, and how the libraries stand. Both only count existing verdicts."""
 
 from __future__ import annotations
 
@@ -6,192 +6,268 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, count_of, group_digits, join_words
-from boosters_eval.programs.benchmark.tables.contenders import find_losers, group_results
-from boosters_eval.programs.benchmark.tables.sections import tell_suspicions
+from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
+from boosters_eval.programs.benchmark.tables.advice import Costs, advise
+from boosters_eval.programs.benchmark.tables.answers import BUT, COST, NEXT, SURE, WHICH
+from boosters_eval.programs.benchmark.tables.profiles import is_twin
+from boosters_eval.programs.benchmark.tables.sections import select_audits
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.html.charts import contrast, leader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.tables.answers import TableAnswer
     from boosters_eval.reports.tables import RankingTable, ReportTable
 
-_NAMED = 3  # benchmarks; more are only counted
-BEST, LEADING, BEHIND, ABSENT = "best", "leading", "behind", "absent"
+_NAMED, _LIBRARIES = 3, 5  # data sets and libraries; more are only counted
+_TITLE = 78  # characters, so that it is one line of a terminal
+BEST, LEVEL, OPEN, BEHIND = "best", "as good as the best", "cannot say", "behind"
+MIXED, LOST, ABSENT = "depends on the profile", "no better than a trivial rule", "no result"
 
 
 def find_standings(table: ReportTable) -> dict[str, str]:
     """How each row stands in the column that decides; empty if none is judged.
 
-    `best` is what is highlighted: better than every other row. `leading` is the row with the best mean, and those that
-    were not shown to be worse than it; the others are `behind`. A row without a value is `absent`.
+    `best` is what is highlighted: better than every other row. The row with the best mean and those that were shown to
+    be equivalent to it are as good as the best; what was shown to be neither that nor worse is open, and so is a leader
+    without an equal. Those of them that are no better than a trivial rule have lost.
     """
-    position = _deciding(table)
+    column = find_deciding(table.columns)
+    position = None if column is None else table.columns.index(column)
     first = None if position is None else leader(table, position)
-    if position is None or first is None:
+    if column is None or position is None or first is None:
         return {}
-    metric = table.columns[position].name
-    judged = [contrast(p, first, as_ratio=False) for p in table.pairs if p.metric == metric and first in (p.a, p.b)]
-    worse = {other.name for other in judged if other.verdict == "worse"}
+    pairs = [pair for pair in table.pairs if pair.metric == column.name and first in (pair.a, pair.b)]
+    judged = {other.name: other.verdict for other in (contrast(pair, first, as_ratio=False) for pair in pairs)}
+    standing = {"equivalent": LEVEL, "worse": BEHIND}
     found = {}
     for row in table.rows:
-        cell = row.cells[position]
-        level = BEHIND if row.label in worse else LEADING
+        cell, own = row.cells[position], LEVEL if "equivalent" in judged.values() else OPEN
+        level = own if row.label == first else standing.get(judged.get(row.label, ""), OPEN)
+        level = LOST if row.label in table.unbeaten and level != BEHIND else level
         found[row.label] = ABSENT if cell.mean is None else BEST if cell.best else level
     return found
 
 
-def _deciding(table: ReportTable) -> int | None:
-    column = find_deciding(table.columns)
-    return None if column is None else table.columns.index(column)
+def find_all_standings(tables: Sequence[ReportTable]) -> dict[str, dict[str, str]]:
+    """The standings of each benchmark; of one in both profiles, who stands differently in them is told apart."""
+    names = [table.name for table in tables]
+    found: dict[str, dict[str, str]] = {}
+    for table in tables:
+        standings = find_standings(table)
+        name = table.name.removesuffix(OWN_DEFAULTS) if is_twin(table, names) else table.name
+        seen = found.setdefault(name, standings)
+        found[name] = {who: MIXED if seen.get(who, how) != how else how for who, how in standings.items()}
+    return found
 
 
-def write_headline(
-    tables: Sequence[ReportTable], rankings: Iterable[RankingTable], results: ResultCollection, *, alpha: float
+def find_leaks(results: ResultCollection) -> tuple[str, ...]:
+    """The data sets in which a column gives the target away: a library that is best there has shown nothing."""
+    audits = select_audits(results)
+    return tuple(
+        clean(name) for name, audit in audits.items() if any(finding.kind == "leak" for finding in audit.findings)
+    )
+
+
+def name_comparison(tables: Sequence[ReportTable], results: ResultCollection) -> str:
+    """What was compared: the competitors and the data sets, or how many of each there are; nothing if nothing was."""
+    rows = dict.fromkeys(row.label for table in tables for row in table.rows)
+    datasets = dict.fromkeys(table.keys["dataset"] for table in tables)
+    if not rows:
+        return ""
+    kind = "libraries" if all(len(table.row_names) == 1 for table in tables) else "competitors"
+    counted = f"{len(rows)} {kind}"
+    where = join_words(datasets) if len(datasets) <= _NAMED else f"{len(datasets)} data sets"
+    suite = f"{clean(results.suite)} suite: " if results.suite not in (None, "compare") else ""
+    named = f"{suite}{join_words(rows)} on {where}"
+    return named if len(rows) <= _LIBRARIES and len(named) <= _TITLE else f"{suite}{counted} on {where}"
+
+
+def shorten_names(tables: Sequence[ReportTable]) -> dict[str, str]:
+    """The name of each table's data set, unless two tables share one."""
+    counted = Counter(table.keys["dataset"] for table in tables)
+    return {t.name: t.name if counted[t.keys["dataset"]] > 1 else t.keys["dataset"] for t in tables}
+
+
+def answer_run(
+    tables: Sequence[ReportTable],
+    answers: Mapping[str, TableAnswer],
+    costs: Mapping[str, Costs],
+    rankings: Sequence[RankingTable],
+    results: ResultCollection,
+    *,
+    alpha: float,
 ) -> tuple[str, ...]:
-    """Who is best, or that nobody can be told apart; what the ranks say; and what is missing."""
+    """At most six lines. Of one table its own, of two both, of more what they say together."""
     if not tables:
         return ("No cell finished, so there is no answer.",)
-    if len(tables) == 1:
-        return (tables[0].answer,)  # which says what is missing, too
-    lost = _find_lost(tables, results)
-    where = join_words(lost) if len(lost) <= _NAMED else count_of(len(lost), "benchmark")
-    found = (
-        _verdict(tables, lost),
-        *(_ranked(ranking, alpha) for ranking in rankings),
-        f"On {where} no library is better than a trivial prediction." if lost else "",
-        *_suspicions(results),
-        *_gaps(results),
+    short = shorten_names([table for table in tables if table.name in answers])
+    step = advise(results, {short[name]: one for name, one in answers.items()})
+    following = [f"{NEXT}: {step}"] if step else []
+    if len(answers) == 1:
+        return (*answers[tables[0].name].lines, *following)
+    judged = [one for one in costs.values() if one.times]
+    cost = Costs.total(judged).tell() if len(judged) == len(answers) else ""
+    lines = (
+        _answer_two(answers, short) if len(answers) == 2 else _answer_many(tables, answers, rankings, results, alpha)
     )
-    return tuple(clean(sentence) for sentence in found if sentence)
+    return (*map(clean, lines), *([f"{COST}: {cost}"] if cost else []), *following)
 
 
-def _find_lost(tables: Sequence[ReportTable], results: ResultCollection) -> list[str]:
-    """The benchmarks in which every library with a value is no better than a prediction that takes no skill."""
-    groups = {clean(name): list(rows.values()) for name, rows in group_results(results).items()}
-    lost = []
-    for table in tables:
-        column = find_deciding(table.columns)
-        found = {name for name, standing in find_standings(table).items() if standing != ABSENT}
-        losers = find_losers(groups[table.name], [column]) if column is not None else {}
-        if column is not None and found and found <= losers.get(column.name, {}).keys():
-            lost.append(table.name)
-    return lost
+def _answer_two(answers: Mapping[str, TableAnswer], short: Mapping[str, str]) -> Iterator[str]:
+    said: dict[str, list[str]] = {}
+    for name, one in answers.items():
+        yield f"{WHICH}, on {short[name]}: {one.whole}"
+        sure = "; ".join(filter(None, (one.sure, *one.doubts)))
+        if sure:
+            said.setdefault(sure, []).append(short[name])
+    apart = len(said) > 1 or any(len(names) < len(answers) for names in said.values())
+    if said:
+        told = (f"on {join_words(names)}, {text}" if apart else text for text, names in said.items())
+        yield f"{SURE}: {'. '.join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(told))}."
 
 
-def _verdict(tables: Sequence[ReportTable], lost: Sequence[str]) -> str:
-    judged = {table.name: found for table in tables if len(found := find_standings(table)) > 1}
-    unjudged = len(tables) - len(judged)
-    if not judged:
-        return "Nothing is judged here: there is no second library, or no measure that may be compared."
-    wins = Counter(name for found in judged.values() for name, standing in found.items() if standing == BEST)
-    open_ = [name for name, found in judged.items() if BEST not in found.values()]
-    rest = f" {count_of(unjudged, 'benchmark')} {'is' if unjudged == 1 else 'are'} not judged." if unjudged else ""
-    of = f" of {len(judged)}" if len(judged) > 1 else ""
-    if not wins:
-        where = "any benchmark" if len(judged) > 1 else next(iter(judged))
-        left = [table for table in tables if table.name in judged and table.name not in lost]  # another sentence tells
-        return f"No library is clearly best on {where}{_apart(left, judged)}.{rest}"
-    (first, n), *others = wins.most_common()
-    parts = [f"{first} is best on {n}{of} benchmark{'' if max(len(judged), n) == 1 else 's'}"]
-    parts += [f"{name} on {n}" for name, n in others]
-    undecided = f"; on {len(open_)} no library is clearly best" if open_ else ""
-    return f"{', '.join(parts)}{undecided}.{rest}"
+def _answer_many(
+    tables: Sequence[ReportTable],
+    answers: Mapping[str, TableAnswer],
+    rankings: Sequence[RankingTable],
+    results: ResultCollection,
+    alpha: float,
+) -> Iterator[str]:
+    short, leaks = shorten_names([table for table in tables if table.name in answers]), find_leaks(results)
+    counted = [table for table in tables if table.keys["dataset"] not in leaks]
+    judged = {short[name]: found for name, found in find_all_standings(counted).items() if len(found) > 1}
+    yield f"{WHICH}: {_count(judged) if judged else 'no answer: nothing is judged here'}."
+    ranked = [_tell_rank(ranking, alpha) for ranking in rankings]
+    decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
+    sure = f"{100 * (1 - alpha):g} % sure of each verdict" if decided else "not sure of any order"
+    yield f"{SURE}: {'; '.join([sure, *ranked])}."
+    but = "; ".join(_list_reservations(answers, short, leaks, results))
+    if but:
+        yield f"{BUT}: {but}."
 
 
-def _apart(tables: Sequence[ReportTable], judged: Mapping[str, Mapping[str, str]]) -> str:
-    """Whether nobody can be told apart at all, or only the leaders cannot."""
-    if not tables:
-        return ""
-    if any(BEHIND in judged[table.name].values() for table in tables):
-        return ": the leaders cannot be told apart, though some libraries are behind"
-    deciding = {table.name: column for table in tables if (column := find_deciding(table.columns))}
-    if any(
-        pair.verdict in ("better", "worse") and pair.metric == deciding[table.name].name
-        for table in tables
-        if table.name in deciding
-        for pair in table.pairs
-    ):
-        return ": the leaders cannot be told apart, though some of the others can"
-    return ": the libraries cannot be told apart"
+def _count(judged: Mapping[str, Mapping[str, str]]) -> str:
+    """How often each was shown to be the best, or as good; and where nobody was."""
+    tally = _tally(judged.values())
+    good = {name: (found[BEST] + found[LEVEL], found[BEST]) for name, found in tally.items()}
+    decided = {BEST, LEVEL, LOST, MIXED}
+    open_ = [name for name, found in judged.items() if not decided & set(found.values())]
+    total = count_of(len(judged), "data set")
+    behind = {name: found[BEHIND] for name, found in tally.items() if found[BEHIND]}
+    lagging = [f"{name} on {n}" for name, n in sorted(behind.items(), key=lambda item: -item[1])]
+    worse = f"; shown to be behind: {', '.join(lagging)}" if lagging else ""
+    most = max(good.values())
+    if most == (0, 0):
+        where = f"on any of the {total}" if len(open_) == len(judged) else f"on {len(open_)} of {total}"
+        said = f"cannot say {where}" if open_ else "none"
+        mixed = sum(MIXED in found.values() for found in judged.values())
+        turned = f"; it depends on the profile on {mixed}" if mixed else ""
+        return f"{said}: no library is shown to be the best, or as good as the best{turned}{worse}"
+    first = [name for name, counts in good.items() if counts == most]
+    others = sorted(
+        (name for name in good if name not in first and good[name][0]), key=lambda name: good[name], reverse=True
+    )
+    parts = [
+        f"{most[1]} as the best" if most[1] else "",
+        f"{most[0] - most[1]} as good as the best" if most[0] > most[1] else "",
+    ]
+    text = f"{join_words(first)}, on {most[0]} of {total} ({', '.join(filter(None, parts))})"
+    text += f"; then {', '.join(f'{name} on {good[name][0]}' for name in others)}" if others else ""
+    where = join_words(open_, most=_NAMED)
+    return f"{text}{worse}" + (f"; cannot say on {len(open_)} ({where})" if open_ else "")
 
 
-def _ranked(ranking: RankingTable, alpha: float) -> str:
-    over = f"over {ranking.n} {ranking.over} ({ranking.name})"
-    if ranking.descriptive:
-        return f"The average ranks {over} are descriptive only: there are too few to test."
-    (first, best), *others = ranking.ranks
-    level = [name for name, _ in others if not _separated(ranking, first, name, alpha)]
-    if not level:
-        return f"{first} has the best average rank {over}, {best:.2f}, and is separated from all others."
-    if len(level) == len(others):
-        return f"By average rank {over} no library is separated from the best."
-    return f"{first} has the best average rank {over}, {best:.2f}, but is not separated from {join_words(level)}."
-
-
-def _suspicions(results: ResultCollection) -> list[str]:
-    """Why scores cannot be trusted, by data set; of many, only how many there are."""
-    found = tell_suspicions(results)
-    if len(found) <= _NAMED:
-        return [f"{name}: {reason}." for name, reason in found.items()]
-    return [f"The data of {len(found)} data sets are suspect (see the notes)."]
-
-
-def _gaps(results: ResultCollection) -> list[str]:
-    """What failed or is missing: an answer must not look whole without it."""
-    out = []
-    if results.errors:
-        total = len(results.errors) + len(results.results)
-        by = Counter(error.library for error in results.errors).most_common()
-        whose = join_words(f"{name} {n}" for name, n in by)
-        out.append(f"{count_of(len(results.errors), 'cell')} of {group_digits(total)} failed ({whose}).")
-    if missing := results.metadata.n_missing:
-        out.append(
-            f"The run is incomplete: {count_of(missing, 'cell')} {'has' if missing == 1 else 'have'} no outcome."
-        )
-    for word, absences in (("not supported", results.unsupported), ("unavailable", results.unavailable)):
-        for name, n in Counter(item.library for item in absences).items():
-            out.append(f"{name} is {word} in {count_of(n, 'benchmark')}.")
-    return out
-
-
-def build_leaderboard(
-    tables: Sequence[ReportTable], rankings: Sequence[RankingTable], *, alpha: float
-) -> PlainTable | None:
-    """In how many benchmarks each competitor is best, level with the best, or behind; and its average rank."""
-    judged = [found for table in tables if len(found := find_standings(table)) > 1]
-    if not judged or len(tables) == 1:  # whose own table says it all
-        return None
+def _tally(judged: Iterable[Mapping[str, str]]) -> dict[str, Counter[str]]:
     tally: dict[str, Counter[str]] = {}
     for found in judged:
         for name, standing in found.items():
             tally.setdefault(name, Counter())[standing] += 1
+    return tally
+
+
+def _tell_rank(ranking: RankingTable, alpha: float) -> str:
+    over = f"over {ranking.n} {ranking.over} ({ranking.name})"
+    if ranking.descriptive:
+        return f"{ranking.n} {ranking.over} are too few to say who is better in general ({ranking.name})"
+    (first, best), *others = ranking.ranks
+    level = [name for name, _ in others if not _separated(ranking, first, name, alpha)]
+    if not level:
+        return f"by average rank {over}, {first} ({best:.2f}) is ahead of all others"
+    if len(level) == len(others):
+        return f"by average rank {over}, no library is shown to be ahead"
+    return f"by average rank {over}, {first} ({best:.2f}) is ahead of all others but {join_words(level)}"
+
+
+def _list_reservations(
+    answers: Mapping[str, TableAnswer], short: Mapping[str, str], leaks: Collection[str], results: ResultCollection
+) -> Iterator[str]:
+    """What changes the answer: data that mislead, rules that are as good, and what failed or is missing."""
+    suspect = {short[name]: one.suspicion for name, one in answers.items() if one.suspicion}
+    if len(suspect) <= _NAMED:
+        yield from (f"{name}: {reason}{' (not counted)' if name in leaks else ''}" for name, reason in suspect.items())
+    else:
+        yield f"the data of {len(suspect)} data sets are suspect (see the notes)"
+    lost = [short[name] for name, one in answers.items() if one.contest is not None and one.contest.lost]
+    if lost:
+        yield f"on {join_words(lost, most=_NAMED)} even the best is no better than a trivial rule"
+    if results.errors:
+        total = len(results.errors) + len(results.results)
+        by = Counter(error.library for error in results.errors).most_common()
+        whose = join_words(f"{name} {n}" for name, n in by)
+        yield f"{count_of(len(results.errors), 'cell')} of {group_digits(total)} failed ({whose})"
+    if missing := results.metadata.n_missing:
+        yield f"the run is incomplete: {count_of(missing, 'cell')} {'has' if missing == 1 else 'have'} no outcome"
+    for word, absences in (("not supported", results.unsupported), ("unavailable", results.unavailable)):
+        for name, n in Counter(item.library for item in absences).items():
+            yield f"{name} is {word} on {count_of(n, 'data set')}"
+    doubted: dict[str, list[str]] = {}
+    for name, one in answers.items():
+        for doubt in one.doubts:
+            doubted.setdefault(doubt, []).append(short[name])
+    told = [f"on {join_words(names, most=_NAMED)} {doubt}" for doubt, names in doubted.items()]
+    yield from [f"{told[0]}, and {len(told) - 1} more (see the notes)"] if len(told) > 2 else told
+
+
+def build_leaderboard(
+    tables: Sequence[ReportTable], rankings: Sequence[RankingTable], *, alpha: float, leaks: Collection[str] = ()
+) -> PlainTable | None:
+    """On how many data sets each competitor is best, as good as the best, open or behind; and its average rank."""
+    counted = [table for table in tables if table.keys["dataset"] not in leaks]
+    every = find_all_standings(counted)
+    judged = [found for found in every.values() if len(found) > 1]
+    if not judged or len(find_all_standings(tables)) == 1:  # whose own table says it all
+        return None
+    tally = _tally(judged)
     failed = Counter(dict.fromkeys(tally, 0))
     for table in tables:
         failed.update({row.label: row.failed for row in table.rows})
     ranked = [dict(ranking.ranks) for ranking in rankings]
     lone = ranked[0] if len(ranked) == 1 else {}
     order = sorted(tally, key=lambda name: (lone.get(name, len(tally)), -tally[name][BEST], tally[name][BEHIND], name))
-    counted = [BEST, LEADING, BEHIND, *([ABSENT] if any(found[ABSENT] for found in tally.values()) else [])]
-    headings = {BEST: "Best", LEADING: "Not told apart from the best", BEHIND: "Behind", ABSENT: "No result"}
+    rare = [standing for standing in (MIXED, LOST, ABSENT) if any(found[standing] for found in tally.values())]
+    standings = [BEST, LEVEL, OPEN, BEHIND, *rare]
     shown_failures = any(failed.values())
     rows = tuple(
         (
             name,
             *(_rank(ranking, name, alpha) for ranking in rankings),
-            *(tally[name][standing] for standing in counted),
+            *(tally[name][standing] for standing in standings),
             *((failed[name],) if shown_failures else ()),
         )
         for name in order
     )
+    without = [table.keys["dataset"] for table in tables if table not in counted]
+    left = f", without {join_words(without)} (a leak)" if without else ""
     return PlainTable(
-        name=f"Leaderboard over {count_of(len(judged), 'benchmark')}",
+        name=f"Leaderboard over {count_of(len(judged), 'data set')}{left}",
         headings=(
             " ".join(dict.fromkeys(name for table in tables for name in table.row_names)),
             *(f"Average rank ({ranking.name})" for ranking in rankings),
-            *(headings[standing] for standing in counted),
+            *(standing.capitalize() for standing in standings),
             *(("Failed cells",) if shown_failures else ()),
         ),
         rows=rows,

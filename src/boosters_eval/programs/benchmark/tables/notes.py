@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.terms import named
-from boosters_eval.core.text import clean, count_of, group_digits, join_words
+from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words
+from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.programs.benchmark.evidence import NoEvidence
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
@@ -19,17 +21,22 @@ from boosters_eval.runners.result import BUSY_CELL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boosters_eval.programs.benchmark.margins import Margins
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.contenders import Contender, Losers, Places
     from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
     from boosters_eval.runners.result import BenchmarkResult
+    from boosters_eval.stats.significance import TestName
 
+_LEAVES_UNLIKE = 1.5  # times the leaves of the others, from which on a mapping changes an answer
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
 _MACHINES = 4  # in a note; the environment names all
+_SHORTEST = 80  # characters of an error in an answer
 _LONGEST = 300  # characters of an error in a note; the report has it whole
 _FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
+_OUTWEIGHS = 0.8  # of a mean over targets: the share from which one of them decides it
 _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
 
@@ -39,6 +46,7 @@ def note_table(
     pairs: Sequence[PairVerdict],
     losers: Losers,
     places: Places,
+    test: TestName,
 ) -> tuple[str, ...]:
     """Failures, who is not better than a trivial rule, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
@@ -48,24 +56,49 @@ def note_table(
         *(tell_failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors),
         *_machines_apart(places, columns),
         *(f"{name}: {reason}." for name, reason in _unverified(contenders).items()),
+        *_targets(contenders, columns),
         *note_losers(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged, next((column.of_error for column in columns if column.primary), "")),
-        *_without_rows(contenders, pairs),
+        *(_without_rows(contenders, pairs) if test == "rows" else ()),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
+
+
+def _targets(contenders: Sequence[Contender], columns: Sequence[Column]) -> list[str]:
+    """Of several targets: that scores are their means, and which of them outweighs the others."""
+    known = [(metric, column) for column in columns if (metric := find(column.name)) is not None]
+    parts = [(metric, column) for metric, column in known if metric.target]
+    primary = next((column for column in columns if column.primary), None)
+    if primary is None or not parts:
+        return []
+    wholes = [column.label for metric, column in known if not metric.target]
+    said = [f"{join_words(wholes)} are means over {len(parts)} targets, {join_words([m.target for m, _ in parts])}."]
+    if primary.higher_is_better or primary.best:
+        return said
+    sums = {metric.target: math.fsum(v for one in contenders for v in one.values(column)) for metric, column in parts}
+    most, total = max(sums, key=sums.__getitem__), math.fsum(sums.values())
+    if total > 0 and sums[most] > _OUTWEIGHS * total:
+        share = format_share(sums[most] / total, 0)
+        said.append(f"{primary.label}: {most} makes up {share} of it, so it decides; R² weighs targets alike.")
+    return said
 
 
 def _without_rows(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> list[str]:
     """Which columns splits have decided, though a run is judged by rows."""
     labels = list(dict.fromkeys(pair.label for pair in pairs if pair.test == "corrected" and pair.p is not None))
     fits = [(one.evidence, result) for one in contenders for result in one.results[:1] if one.evidence is not None]
-    absent = [found.reason for evidence, result in fits if isinstance(found := evidence.of(result), NoEvidence)]
-    if not labels or (absent and all(result.kept is None for _, result in fits)):
-        return []  # asked for, or recorded before predictions were kept: the report names the test
-    why = f"predictions are missing: {absent[0]}" if absent else "rows alone cannot tell how sure such a value is"
+    absent = [found for evidence, result in fits if isinstance(found := evidence.of(result), NoEvidence)]
+    if not labels or any(one.kind == "unknown" for one in absent):
+        return []
+    if any(result.split is not None and result.split.kind == "time" for _, result in fits):
+        why = "windows of time that follow each other may be alike"
+    elif absent:
+        why = f"predictions are missing: {absent[0].reason}"
+    else:
+        why = "rows alone cannot tell how sure such a value is"
     return [f"{join_words(labels)}: judged by splits, not by rows ({why})."]
 
 
@@ -77,7 +110,21 @@ def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict
         out.append("few test rows may have decided (see the notes)")
     if unverified := _unverified(contenders):
         out.append(f"the mapping of parameters was never verified for {join_words(unverified)} (see the notes)")
+    out += _unlike(contenders)
     return tuple(map(clean, out))
+
+
+def _unlike(contenders: Sequence[Contender]) -> list[str]:
+    """A mapping that is only approximated matters where it gives models of quite another size."""
+    marked = [one.name for one in contenders if any(m.kind == "approximated" for r in one.results for m in r.marks)]
+    leaves = _means(contenders, "n_leaves_total")
+    others = [count for name, count in leaves.items() if name not in marked]
+    for name in marked:
+        share = leaves[name] / (sum(others) / len(others)) if name in leaves and others else 1.0
+        if not 1 / _LEAVES_UNLIKE < share < _LEAVES_UNLIKE:
+            times = f"{share:.1f} times the leaves" if share > 1 else f"{percent(share, sign=False)} of the leaves"
+            return [f"{name} has {times} of the others (its mapping is approximated)"]
+    return []
 
 
 def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
@@ -91,8 +138,8 @@ def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
     }
 
 
-def note_report(collection: ResultCollection, *, times: bool, brief: bool = False) -> tuple[str, ...]:
-    """Notes that apply to more than one table; `brief` leaves out why settings differ between libraries."""
+def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
+    """Notes that apply to more than one table."""
     out = note_findings(collection)
     out += collection.metadata.remarks
     out += _machines(collection, times=times)  # early, since a terminal may show only the first
@@ -102,7 +149,7 @@ def note_report(collection: ResultCollection, *, times: bool, brief: bool = Fals
         out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
     if later := collection.metadata.unfinished_attempt:
         out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
-    out += _flaky(collection.flaky)
+    out += [*_flaky(collection.flaky), *_taken(collection.results)]
     if killed := sum(result.killed_before > 0 for result in collection.results):
         were = "cell was" if killed == 1 else "cells were"
         out.append(f"{group_digits(killed)} {were} killed from outside and ran again, which says nothing of a library.")
@@ -135,22 +182,24 @@ def note_report(collection: ResultCollection, *, times: bool, brief: bool = Fals
             f"Times are indicative only: the machine was busy in {len(busy)} of {len(collection.results)} cells; other"
             f" programs used up to {percent(max(busy), sign=False)} of their CPUs. Repeat the run on an idle machine."
         )
-    out += _marks(collection, brief=brief)
+    out += _marks(collection)
     return tuple(map(clean, out))
 
 
-def note_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
-    """Which columns decide, and that the others need stronger evidence; nothing if all are judged alike."""
+def note_levels(tables: Sequence[ReportTable], alpha: float, margins: Margins) -> tuple[str, ...]:
+    """What counts as equivalent; and which columns decide, unless all are judged alike."""
+    equal = any(pair.verdict == "equivalent" for table in tables for pair in table.pairs)
+    found = (f"As good, or equivalent, is what differs by little: {margins.in_words}.",) if equal else ()
     shown = [table for table in tables if any(cell.best for row in table.rows for cell in row.cells)]
     levels = {(pair.label, pair.alpha) for table in shown for pair in table.pairs}
     deciding = sorted({label for label, level in levels if level == alpha})
     if len(deciding) == len({label for label, _ in levels}):
-        return ()
+        return found
     text = (
         f"Chance alone highlights a winner in {join_words(deciding)} in at most {100 * alpha:g} % of tables, and one in"
         f" any other column in {100 * SECONDARY_SHARE * alpha:g} %."
     )
-    return (clean(text),)
+    return (*found, clean(text))
 
 
 def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
@@ -249,6 +298,13 @@ def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
     return [f"{text}; the means of times and memory are {over}."]
 
 
+def name_failure(errors: Sequence[BenchmarkError]) -> str:
+    """The commonest failure in a few words, for an answer."""
+    kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
+    said = clean(kinds.most_common(1)[0][0].rstrip("."))
+    return said if len(said) <= _SHORTEST else f"{said[:_SHORTEST]}[...]"
+
+
 def tell_failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
     kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
     commonest = kinds.most_common(1)[0][0].rstrip(".")
@@ -266,6 +322,13 @@ def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
         f" ({group_digits(sum(failed))} failed tries in all)."
         for (config, library), failed in tries.items()
     ]
+
+
+def _taken(results: Sequence[BenchmarkResult]) -> list[str]:
+    count = sum(result.taken_from is not None for result in results)
+    were = "cell was" if count == 1 else "cells were"
+    told = f"{group_digits(count)} {were} taken over from earlier runs with the same content, without times."
+    return [told] if count else []
 
 
 def _first_line(text: str) -> str:
@@ -302,25 +365,20 @@ def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
     return out
 
 
-def _marks(collection: ResultCollection, *, brief: bool) -> list[str]:
-    """Every canonical parameter that is not mapped exactly for a library, each once."""
-    seen: dict[tuple[str, str, str, str], set[str]] = {}
+def _marks(collection: ResultCollection) -> list[str]:
+    """Every canonical parameter that is not mapped exactly, each with the libraries that share the reason."""
+    seen: dict[tuple[str, str, str], dict[str, set[str]]] = {}
     for result in collection.results:
         for mark in result.marks:
             if mark.kind != "exact":
-                key = (result.library, mark.parameter, mark.kind, mark.reason)
-                seen.setdefault(key, set()).add(result.config_name)
-    if brief and seen:
-        libraries: dict[str, dict[str, None]] = {}
-        for library, parameter, *_ in seen:
-            libraries.setdefault(library, {})[parameter] = None
-        told = join_words(f"{library} ({', '.join(parameters)})" for library, parameters in libraries.items())
-        return [f"Some settings work a little differently in {told}; {named('verbose')} says how."]
+                key = (mark.parameter, mark.kind, mark.reason)
+                seen.setdefault(key, {}).setdefault(result.library, set()).add(result.config_name)
     out, every = [], len({result.config_name for result in collection.results})
-    for (library, parameter, kind, reason), configs in seen.items():
+    for (parameter, kind, reason), libraries in seen.items():
+        configs = set.union(*libraries.values())
         some = ", ".join(sorted(configs)) if len(configs) <= 3 else f"{len(configs)} configs"
         where = "" if len(configs) == every else f" in {some}"
-        out.append(f"{library}: {parameter} is {kind}{where}{f' ({reason})' if reason else ''}.")
+        out.append(f"{join_words(libraries)}: {parameter} is {kind}{where}{f' ({reason})' if reason else ''}.")
     return out
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.metrics import find
 from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.diagrams import KINDS, collect_diagrams
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, rank_over_datasets
 from boosters_eval.reports.html.charts import cost_chart, forest_chart, metric_chart, rank_chart
+from boosters_eval.reports.html.diagrams import DiagramKind, draw_diagrams
 from boosters_eval.reports.html.plots import Plot
 from boosters_eval.reports.html.svg import series_of
 
@@ -20,12 +22,15 @@ if TYPE_CHECKING:
     from boosters_eval.reports.tables import Report, ReportTable
     from boosters_eval.stats.significance import TestName
 
-PlotKind = Literal["strips", "forest", "pareto", "ranks"]
+PlotKind = Literal["strips", "forest", "pareto", "ranks", "reliability", "residuals", "coverage"]
 _NEEDS = {
     "strips": "a cell that finished",
     "forest": "two libraries with common splits and a metric that is judged",
     "pareto": "two libraries with a primary metric and training times",
     "ranks": "two data sets with the same booster, and two libraries that finished on both",
+    "reliability": "a binary or multiclass task",
+    "residuals": "a regression task",
+    "coverage": "a quantile task",
 }
 
 
@@ -44,6 +49,8 @@ def plot(
         raise UnknownNameError("chart", kind, get_args(PlotKind))
     for name, value in (("metric", metric), ("reference", reference)):
         require(name, value, (str, type(None)), "a name")
+    if kind in KINDS.values():
+        return _plot_predictions(results, cast("DiagramKind", kind))
     report = build_tables(results, test=test, alpha=alpha, margin=margin)
     _check_reference(report.tables, reference)
     found = _figures(report, kind, None if metric is None else _column(report.tables, metric), reference)
@@ -51,6 +58,17 @@ def plot(
     if not figures:
         raise ConfigError(f"There is nothing to draw: the chart '{kind}' needs {_NEEDS[kind]}.")
     return Plot(figures)
+
+
+def _plot_predictions(results: ResultCollection, kind: DiagramKind) -> Plot:
+    found = collect_diagrams(results, only=(kind,))
+    if not found.drawn:
+        raise ConfigError(
+            " ".join(found.missing) or f"There is nothing to draw: the chart '{kind}' needs {_NEEDS[kind]}."
+        )
+    names = dict.fromkeys(panel.name for diagram in found.drawn for panel in diagram.panels)
+    series = {name: index for index, name in enumerate(names)}
+    return Plot(tuple(draw_diagrams(found.drawn, series)))
 
 
 def _figures(report: Report, kind: PlotKind, metric: str | None, reference: str | None) -> list[Figure | None]:

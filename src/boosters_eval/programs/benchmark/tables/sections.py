@@ -15,7 +15,7 @@ from boosters_eval.runners.result import BenchmarkResult
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.datasets.config import DataAudit
+    from boosters_eval.datasets.config import AuditFinding, DataAudit
     from boosters_eval.programs.benchmark.records import BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection, ResultsDocument
     from boosters_eval.programs.benchmark.tables.data import AbsentPair, FailedCell
@@ -78,12 +78,24 @@ def note_findings(results: ResultCollection) -> list[str]:
 
 
 def tell_suspicions(results: ResultCollection) -> dict[str, str]:
-    """For each data set whose scores cannot be trusted, why, in a few words for an answer."""
-    found = {name: audit.severe for name, audit in select_audits(results).items() if audit.severe}
-    return {  # without how it is known, which follows the last colon
-        name: "the data are suspect: " + join_words(clean(one.text.rpartition(": ")[0] or one.text) for one in severe)
-        for name, severe in found.items()
+    """For each data set whose scores cannot be trusted, why and what to do, in a few words for an answer."""
+    found = select_audits(results)
+    return {name: join_words(map(_shorten, audit.severe)) for name, audit in found.items() if audit.severe}
+
+
+def tell_reservations(results: ResultCollection) -> dict[str, str]:
+    """For each data set with a column that libraries treat in their own ways, which, in a few words for an answer."""
+    rare = {
+        name: [_shorten(one) for one in audit.findings if one.kind == "many-categories"]
+        for name, audit in select_audits(results).items()
     }
+    return {name: "; ".join(found) for name, found in rare.items() if found}
+
+
+def _shorten(finding: AuditFinding) -> str:
+    """Without how it is known, which follows the last colon, and with the first of the options."""
+    text = finding.text.rpartition(": ")[0] or finding.text
+    return clean(f"{text}{_advice(finding.option.partition(';')[0])}")
 
 
 def _advice(option: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
@@ -15,15 +15,15 @@ from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.ranks import rank_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from boosters_eval.programs.benchmark.margins import Margins
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.reports.tables import Column, ReportTable
     from boosters_eval.stats.ranks import Ranking
-    from boosters_eval.stats.rows import RowTest
     from boosters_eval.stats.significance import Comparison as Pair
     from boosters_eval.stats.significance import TestName
+    from boosters_eval.stats.tables import ComparisonTable
 
 
 SECONDARY_SHARE = 0.1  # of alpha, for all columns together that do not decide the table
@@ -35,9 +35,8 @@ class Judgment:
 
     winners: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
-    tied: tuple[str, ...] = ()  # the name of the first leader, then those that were not shown to be worse than it
     comparisons: tuple[PairVerdict, ...] = ()
-    tests: Mapping[tuple[str, str], RowTest] = field(default_factory=dict)  # of the pairs that rows decide
+    found: ComparisonTable | None = None  # what they are read off
 
 
 def share_levels(columns: Sequence[Column], *, test: TestName, alpha: float) -> dict[str, float]:
@@ -91,9 +90,8 @@ def judge(
     return Judgment(
         winners=() if found.winner is None else (row_of[found.winner],),
         leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
-        tied=tuple(sorted(found.tied, key=lambda name: name != found.leader)) if found.pairs else (),
         comparisons=tuple(_comparison(table, column, a, b, found.ruled(a, b)) for a, b in found.pairs),
-        tests={names: pair.evidence for names, pair in found.pairs.items() if pair.evidence is not None},
+        found=found,
     )
 
 
@@ -154,29 +152,50 @@ def find_scale(pair: PairVerdict) -> float | None:
 _OVER = "data sets"
 
 
-def rank_over_datasets(tables: Iterable[ReportTable], *, alpha: float) -> tuple[RankingTable, ...]:
-    """One ranking per booster: two boosters on the same data set are not independent evidence."""
-    groups: dict[tuple[str, tuple[str, ...]], list[ReportTable]] = {}
+def rank_over_datasets(
+    tables: Iterable[ReportTable], *, alpha: float, leaking: Collection[str] = ()
+) -> tuple[RankingTable, ...]:
+    """One ranking per booster and profile: two on the same data set are not independent evidence.
+
+    Data sets with a leak are left out, since everybody finds it.
+    """
+    groups: dict[tuple[str, str, tuple[str, ...]], list[ReportTable]] = {}
     for table in tables:
-        groups.setdefault((table.keys["booster"], table.row_names), []).append(table)
-    found = (_ranking(booster, members, alpha) for (booster, _), members in groups.items())
+        groups.setdefault((table.keys["booster"], table.keys["profile"], table.row_names), []).append(table)
+    several = len({profile for _, profile, _ in groups}) > 1
+    found = (
+        _ranking(f"{booster}, {profile}" if several else booster, members, alpha, leaking)
+        for (booster, profile, _), members in groups.items()
+    )
     return tuple(ranking for ranking in found if ranking is not None)
 
 
-def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> RankingTable | None:
+def _ranking(
+    booster: str, tables: Sequence[ReportTable], alpha: float, leaking: Collection[str]
+) -> RankingTable | None:
     scores: dict[str, dict[str, dict[Any, float]]] = {}
     better: dict[str, bool] = {}
+    level: dict[str, set[frozenset[str]]] = {}
+    left_out = [table.keys["dataset"] for table in tables if table.keys["dataset"] in leaking]
     for table in tables:
+        if table.keys["dataset"] in leaking:
+            continue
         position, dataset = _measure(table), table.keys["dataset"]
         if position is None or dataset in scores:
             return None
         rows = [row for row in table.rows if row.cells[position].mean is not None]
         scores[dataset] = {row.label: by_point(row, position) for row in rows}
-        better[dataset] = bool(table.columns[position].higher_is_better)
+        column = table.columns[position]
+        better[dataset] = bool(column.higher_is_better)
+        level[dataset] = {
+            frozenset((pair.a, pair.b))
+            for pair in table.pairs
+            if pair.metric == column.name and pair.verdict == "equivalent"
+        }
     if len(scores) < 2:
         return None
     try:
-        found = rank_splits(scores, higher_is_better=better, alpha=alpha)
+        found = rank_splits(scores, higher_is_better=better, alpha=alpha, equivalent=level)
     except StatisticsInputError:  # one library, or no data set that all of them have
         return None
     column = tables[0].columns[_measure(tables[0]) or 0]
@@ -193,15 +212,17 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
         groups=tuple(group for group in found.groups if len(group) > 1),
         n=found.n,
         descriptive=bool(found.note),
-        left_out=found.left_out,
+        left_out=(*left_out, *found.left_out),
         partial=tuple(found.partial.items()),
-        notes=tuple(_notes(found)),
+        notes=tuple(_notes(found, left_out)),
     )
 
 
-def _notes(found: Ranking) -> Iterator[str]:
+def _notes(found: Ranking, leaking: Sequence[str]) -> Iterator[str]:
     if found.note:
         yield found.note
+    if leaking:
+        yield f"Left out, because a column gives the target away: {', '.join(leaking)}."
     if found.left_out:
         yield f"Left out, because no split there has a result of every library: {', '.join(found.left_out)}."
     if found.partial:

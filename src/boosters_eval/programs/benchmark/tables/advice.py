@@ -1,0 +1,250 @@
+"""What a choice costs, and what to run next: a command that works as it stands."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.text import clean, join_words
+from boosters_eval.datasets import DATASETS
+from boosters_eval.datasets.resolve import split_item
+from boosters_eval.programs.benchmark.tables.environment import derive_command
+from boosters_eval.programs.benchmark.tables.sections import select_audits
+from boosters_eval.reports.numbers import number
+from boosters_eval.runners import RUNNERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.tables.answers import TableAnswer
+    from boosters_eval.programs.benchmark.tables.contenders import Contender
+    from boosters_eval.runners.result import BenchmarkResult
+
+_LADDER = (5, 10, 20, 50, 100)  # numbers of seeds to advise; hardly anybody would wait for more
+_NAMED = 5  # competitors whose times are told; of more, the first and the last
+# What concerns one execution of a command, and with how many values.
+_OF_ONE_RUN = {"--resume", "--rerun-failed", "--dry-run", "-v", "--verbose", "-q", "--quiet", "--open"}
+_WITH_VALUE = {"-o", "--output", "-f", "--format", "--name", "--verdict"}
+_MENDED = {"leak": "leave that out", "groups": "keep groups whole", "drift": "split by time"}
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What training takes on average, and how large the models are, by competitor."""
+
+    times: Mapping[str, float]
+    sizes: Mapping[str, float]
+    how: str  # they were measured
+    tables: int = 1  # that they are summed over
+
+    @classmethod
+    def of(cls, contenders: Sequence[Contender], unfair: str = "") -> Costs:
+        shown = {one.name: [r for r in one.results if r.repeat not in one.apart] for one in contenders}
+        times, sizes = (
+            {name: sum(found) / len(found) for name, results in shown.items() if (found := _values(results, field))}
+            for field in ("train_time_s", "model_size_mb")
+        )
+        return cls(times, sizes, _tell_measuring([r for one in contenders for r in one.results], unfair))
+
+    @classmethod
+    def total(cls, several: Sequence[Costs]) -> Costs:
+        """The sums over tables, of the competitors that all have."""
+        everywhere = [name for name in several[0].times if all(name in one.times for one in several)]
+        times = {name: sum(one.times[name] for one in several) for name in everywhere}
+        sizes = {name: sum(one.sizes.get(name, 0.0) for one in several) for name in everywhere}
+        how = next((one.how for one in several if one.how.startswith("rough")), several[0].how)
+        return cls(times, {name: size for name, size in sizes.items() if size}, how, len(several))
+
+    def tell(self, fastest: Sequence[str] = ()) -> str:
+        """In one sentence, the cheapest first; nothing if no time is known. `fastest` was shown to be that."""
+        order = sorted(self.times, key=lambda name: self.times[name])
+        if not order:
+            return ""
+        named = order if len(order) <= _NAMED else [order[0], order[-1]]
+        over = "" if self.tables == 1 else f" {'both' if self.tables == 2 else f'all {self.tables}'}"
+        mark = dict.fromkeys(fastest, " (shown to be the fastest)")
+        times = (f"{name} {_seconds(self.times[name])}{mark.get(name, '')}" for name in named)
+        told = f"to train{over}, {', '.join(times)}"
+        sizes = sorted(self.sizes, key=lambda name: self.sizes[name])
+        shown = [_megabytes(self.sizes[name]) for name in sizes]
+        if shown and shown[0] == shown[-1]:
+            told += f"; {'saved models have' if len(shown) > 1 else 'a saved model has'} {shown[0]}"
+        elif shown:
+            told += f"; saved models {shown[0]} ({sizes[0]}) to {shown[-1]} ({sizes[-1]})"
+        return f"{told}; {self.how}."
+
+
+def _values(results: Sequence[BenchmarkResult], field: str) -> list[float]:
+    return [value for result in results if (value := getattr(result, field)) is not None]
+
+
+def _tell_measuring(results: Sequence[BenchmarkResult], unfair: str) -> str:
+    threads = sorted({result.n_threads for result in results})
+    on = f"on {' or '.join(map(str, threads))} thread{'' if threads == [1] else 's'}" if threads else ""
+    if not all(result.timing_mode for result in results):
+        return f"rough times, {on}, not alone on the machine"
+    if unfair or not all(result.fairly_timed for result in results):
+        return f"rough times: {unfair or 'the machine was busy'}"
+    return f"timed {on}, alone on the machine"
+
+
+def _seconds(value: float) -> str:
+    return f"{number(value, 2)} s"
+
+
+def _megabytes(value: float) -> str:
+    return f"{number(value, 2)} MB"
+
+
+def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str:
+    """Why, and the command; nothing where there is nothing left to ask. `answers` are by the name of their table."""
+    if not results.results and not results.errors:
+        return ""
+    again = _Again(_find_words(results))
+    steps = (
+        _mend_data(results, again),
+        _finish(results, again),
+        _add_splits(answers, again),
+        _try_both(results, again),
+    )
+    return next(filter(None, steps), "") or _weigh(results, answers, again)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The comparison once more, with something changed."""
+
+    words: list[str] | None  # of the command; None: only Python can run it
+
+    def say(self, why: str, *options: str, ending: str = "", without: Sequence[str] = ()) -> str:
+        if self.words is not None:
+            words = [*drop_options(self.words, *without), *options]
+            return f"{why}: boosters-eval {shlex.join(map(clean, words))}{ending}"
+        given = [*options, *shlex.split(ending)]
+        return f"{why}: call compare() again{f' with {_spell(given)}' if given else ''}"
+
+
+def _spell(options: Sequence[str]) -> str:
+    """An option as a parameter of Python: --seeds 10 is seeds=10, and --timing-mode is timing_mode=True."""
+    name, *values = options
+    value = repr(True) if not values else values[0] if values[0].isdigit() else repr(values[0])
+    return f"{name.lstrip('-').replace('-', '_')}={value}"
+
+
+def _mend_data(results: ResultCollection, again: _Again) -> str:
+    """The command with what acts on the gravest finding about the data."""
+    several = len(_datasets(results)) > 1
+    for name, audit in select_audits(results).items():
+        for finding in audit.severe:
+            way = _Again(_only(again.words, name)) if several and again.words is not None else again
+            done = way.words is not None and finding.option in shlex.join(way.words)
+            if finding.option and not done and way.words != []:
+                why = _MENDED.get(finding.kind, "mend the data")
+                replaced = ("--profile",) if finding.option.startswith("--profile") else ()
+                return way.say(why, ending=f" {finding.option}", without=replaced)
+    return ""
+
+
+def _try_both(results: ResultCollection, again: _Again) -> str:
+    """The command in both profiles, where libraries treat a column that matters in their own ways."""
+    kinds = {finding.kind for audit in select_audits(results).values() for finding in audit.findings}
+    why = "see whether that holds with each library's own defaults"
+    return again.say(why, "--profile", "both", without=("--profile",)) if "own-treatment" in kinds else ""
+
+
+def _finish(results: ResultCollection, again: _Again) -> str:
+    if results.metadata.n_missing or results.metadata.unfinished_attempt:
+        return again.say("finish the run", "--resume")
+    return again.say("once the cause is mended, run what failed again", "--rerun-failed") if results.errors else ""
+
+
+def _add_splits(answers: Mapping[str, TableAnswer], again: _Again) -> str:
+    """The command with as many splits as would probably decide something, or else might."""
+    found = {name: one.contest for name, one in answers.items() if one.contest is not None and one.contest.open}
+    ready = {name: one for name, one in found.items() if one.more is not None and one.is_complete}
+    if not ready:
+        return ""
+    folds = max(one.more.folds for one in ready.values() if one.more is not None)
+    n = max(pair.n for one in ready.values() for pair in one.pairs.values())
+    ladder = [seeds for seeds in _LADDER if max(folds, 1) * seeds > n]
+
+    def ask(seeds: int, why: str) -> str:
+        option = ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
+        return again.say(why, *option, without=("-s", "--seeds", "--cv"))
+
+    if all(one.single for one in ready.values()):
+        return ask(ladder[0], "more splits than one would tell") if ladder else ""
+    for chance in ("would probably", "might"):
+        for seeds in ladder:
+            splits = max(folds, 1) * seeds
+            where = [name for name, one in ready.items() if one.chance_with(splits) in (chance, "would probably")]
+            if where:
+                on = f" on {join_words(where, most=2)}" if len(answers) > 1 else ""
+                return ask(seeds, f"{splits} splits {chance} show more{on}")
+    return ""
+
+
+def _weigh(results: ResultCollection, answers: Mapping[str, TableAnswer], again: _Again) -> str:
+    """What is left when the scores have said what they can: others to compare with, the cost, or the whole report."""
+    contests = [one.contest for one in answers.values() if one.contest is not None]
+    if not contests:
+        alone = len({result.library for result in results.results}) == 1 and again.words is not None
+        return again.say("compare with all that is installed", without=("-l", "--library")) if alone else ""
+    unclear = any(contest.open for contest in contests)
+    why = "more splits would hardly decide it (more rows might), so weigh the cost" if unclear else "weigh the cost"
+    if not all(result.timing_mode for result in results.results):
+        return again.say(f"{why}, measured fairly", "--timing-mode")
+    known = results.folder is not None and results.run_id
+    return f"read the whole report: boosters-eval runs open {results.run_id}" if known else ""
+
+
+def _find_words(results: ResultCollection) -> list[str] | None:
+    """The words that ran it, without what concerns one execution; None where no command line could run it."""
+    typed = results.metadata.facts.command
+    if typed and typed[0] in ("compare", "run"):
+        return _strip(typed)
+    if not results.results or (results.suite in (None, "compare") and not _datasets(results) <= set(DATASETS)):
+        return None
+    libraries = {result.library for result in results.results}
+    known = libraries - results.metadata.facts.targets.keys() <= set(RUNNERS)
+    return derive_command(results) if known else None
+
+
+def _datasets(results: ResultCollection) -> set[str]:
+    return {item.dataset_name for item in (*results.results, *results.errors)}
+
+
+def _strip(words: Sequence[str]) -> list[str]:
+    out: list[str] = []
+    skip = False
+    for word in words:
+        name = word.partition("=")[0]
+        if skip or name in _OF_ONE_RUN or name in _WITH_VALUE:
+            skip = not skip and word in _WITH_VALUE
+            continue
+        out.append(word)
+    return out
+
+
+def drop_options(words: Sequence[str], *options: str) -> list[str]:
+    """Words of a command without these options and their values."""
+    out: list[str] = []
+    dropping = False
+    for word in words:
+        if word.startswith("-") and len(word) > 1:
+            dropping = word.partition("=")[0] in options
+        if not dropping:
+            out.append(word)
+    return out
+
+
+def _only(words: Sequence[str], dataset: str) -> list[str]:
+    """The same command for one file of several data sets; nothing if its words do not name it."""
+    for word in words:
+        path, target = split_item(word)
+        if target is not None and f"{Path(path).name.partition('.')[0]}.{target}" == dataset:
+            return [*drop_options(words, "-d", "--dataset"), "-d", word]
+    return []

@@ -1,0 +1,110 @@
+"""What a terminal shows of a comparison unless everything is asked for: the answer, and the numbers on one screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boosters_eval.programs.benchmark.tables.headline import (
+    BEHIND,
+    BEST,
+    LEVEL,
+    LOST,
+    OPEN,
+    find_standings,
+    shorten_names,
+)
+from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
+from boosters_eval.reports.document import Document, PlainTable, Results, Section
+from boosters_eval.reports.numbers import number
+
+if TYPE_CHECKING:
+    from boosters_eval.reports.document import PlainCell
+    from boosters_eval.reports.tables import Column, Report, ReportTable, Row
+
+FEW = 2  # tables that are shown with their numbers; of more, one table has a row for each
+
+
+def shorten(report: Report) -> Document:
+    """The answer with one short table per data set, or with a row for each if there are many."""
+    document = report.document()
+    notes = tuple(section for section in document.sections if section.anchor == "notes")
+    if len(report.tables) > FEW:
+        overview = Section("results", "By data set", (_overview(report),))
+        return replace(document, sections=(overview, *notes))
+    tables = tuple(Results(_shorten_table(table, report)) for table in report.tables)
+    return replace(document, leaderboard=None, sections=(Section("results", "", tables), *notes))
+
+
+def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
+    """The metrics and what decides of the costs: no times that are only indicative besides that of training."""
+    kept = [place for place, column in enumerate(table.columns) if _is_kept(column)]
+    deciding = find_deciding(table.columns)
+    own = max((row.n or 0 for row in table.rows), default=0)
+    counted = all(row.n in (own, 0) and not row.failed for row in table.rows)
+
+    def cut(row: Row) -> Row:
+        cells = []
+        for place in kept:
+            cell = row.cells[place]
+            plain = table.columns[place] is deciding or cell.mean is None or cell.best or not cell.n
+            digits = 4 if table.columns[place].kind == "metric" else 2
+            cells.append(cell if plain else replace(cell, text=number(cell.mean or 0.0, digits)))
+        return replace(row, cells=tuple(cells), n=None if counted else row.n)
+
+    trivial = sorted(table.trivial, key=lambda row: _order(table, row))
+    return replace(
+        table,
+        name=shorten_names(report.tables)[table.name],
+        columns=tuple(table.columns[place] for place in kept),
+        rows=tuple(map(cut, table.rows)),
+        trivial=tuple(map(cut, trivial[:1])),
+        answer=(),
+        notes=(),
+        plain=True,
+    )
+
+
+def _is_kept(column: Column) -> bool:
+    return column.kind == "metric" or column.cost or not column.indicative
+
+
+def _order(table: ReportTable, row: Row) -> float:
+    """The trivial rule that is hardest to beat comes first."""
+    column = find_deciding(table.columns)
+    mean = None if column is None else row.cells[table.columns.index(column)].mean
+    if column is None or mean is None:
+        return 0.0
+    return -mean if column.higher_is_better else mean
+
+
+def _overview(report: Report) -> PlainTable:
+    short = shorten_names(report.tables)
+    rows: list[tuple[PlainCell, ...]] = []
+    for table in report.tables:
+        column, standings = find_deciding(table.columns), find_standings(table)
+        if column is None:
+            rows.append((short[table.name], None, "not judged", None))
+            continue
+        rows.append((short[table.name], column.heading, *_stand(table, column, standings)))
+    kept = range(4 if any(row[3] for row in rows) else 3)
+    headings = ("Data set", "Metric", "Answer", "Behind")
+    return PlainTable("By data set", headings[: len(kept)], tuple(tuple(row[i] for i in kept) for row in rows))
+
+
+def _stand(table: ReportTable, column: Column, standings: dict[str, str]) -> tuple[str, str | None]:
+    """Who is best, as good or open there, and who is behind."""
+    position = table.columns.index(column)
+    means = {row.label: row.cells[position].mean for row in table.rows if row.cells[position].mean is not None}
+    turn = -1 if column.higher_is_better else 1
+    order = sorted((name for name in means if name in standings), key=lambda name: turn * (means[name] or 0.0))
+    found = {word: [name for name in order if standings[name] == word] for word in (BEST, LEVEL, OPEN, BEHIND, LOST)}
+    behind = ", ".join(found[BEHIND]) or None
+    if found[BEST]:
+        return f"best: {found[BEST][0]}", behind
+    parts = [f"any of {', '.join(found[LEVEL])}"] if found[LEVEL] else []
+    if found[OPEN]:
+        rest = "about " if found[LEVEL] else ""
+        parts.append(f"cannot say: {rest}{', '.join(found[OPEN])}" if rest else f"cannot say ({found[OPEN][0]} leads)")
+    parts += [f"{LOST}: {', '.join(found[LOST])}"] if found[LOST] else []
+    return "; ".join(parts) or "no result", behind
