@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from boosters_eval.cluster.messages import Post
+from boosters_eval.cluster.messages import Introduction, Post
 from boosters_eval.core.machine import MachineInfo
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from boosters_eval.cluster.messages import Introduction
     from boosters_eval.core.request import Repeat
     from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.execute import Work

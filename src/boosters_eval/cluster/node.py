@@ -27,6 +27,7 @@ from boosters_eval.cluster.messages import (
     FORGOTTEN,
     CellReply,
     Introduction,
+    Item,
     Manifest,
     Order,
     Post,
@@ -44,17 +45,14 @@ from boosters_eval.core.files import compute_digest, compute_file_digest
 from boosters_eval.core.machine import MachineInfo, list_cpus
 from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
-from boosters_eval.engine.cell import Cell, Failure, ImportFailure
+from boosters_eval.engine.cell import Build, Cell, Failure, ImportFailure, Lane, Outcome
 from boosters_eval.engine.execute import Limits, Work
-from boosters_eval.engine.pool import Feed
+from boosters_eval.engine.pool import Feed, LocalPool
 from boosters_eval.engine.warm import borrow_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from boosters_eval.cluster.messages import Item
-    from boosters_eval.engine.cell import Build, Lane, Outcome
     from boosters_eval.engine.lanes import Identity
-    from boosters_eval.engine.pool import LocalPool
 
 _IDLE = 300.0  # seconds without a cell after which the memory is given back
 _FORGOTTEN = ("released", "forgotten", "cancelled")  # states of a task that nobody wants any more

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import UnknownNameError
-from boosters_eval.core.findings import Findings
+from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.text import dump_json, escape_json
 
 if TYPE_CHECKING:
-    from boosters_eval.core.findings import Screen
     from boosters_eval.core.model import Model
     from boosters_eval.reports.document import Document
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.document import Notes, PlainTable, Results, show_cell, split_line, walk
+from boosters_eval.reports.document import Document, Notes, PlainTable, Results, show_cell, split_line, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.reports.document import Document
     from boosters_eval.reports.tables import ReportTable, Row, TableCell
 
 _CHARACTERS = {

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import FitRequest, TrainData, lazy_module
+from boosters_eval.runners.base import FitRequest, Runner, TrainData, Translation, lazy_module
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.runners import explanations
-    from boosters_eval.runners.base import Runner, Translation
 else:
     np = lazy_module("numpy")
     explanations = lazy_module("boosters_eval.runners.explanations")

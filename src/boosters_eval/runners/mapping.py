@@ -9,14 +9,13 @@ from boosters_eval.runners.boosters_runner import BoostersRunner
 from boosters_eval.runners.catboost_runner import CatBoostRunner
 from boosters_eval.runners.lightgbm_runner import LightGBMRunner
 from boosters_eval.runners.parameters import MarkKind
-from boosters_eval.runners.rules import ALWAYS, CANONICAL
+from boosters_eval.runners.rules import ALWAYS, CANONICAL, Edition, Native, Rule
 from boosters_eval.runners.sklearn_runner import SklearnRunner
 from boosters_eval.runners.xgboost_runner import XGBoostRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.runners.rules import Edition, Native, Rule
 
 MAPPING: dict[str, tuple[Edition, ...]] = {
     runner.name: runner.editions

@@ -21,7 +21,7 @@ from boosters_eval.core.modules import address_of
 from boosters_eval.core.terms import named
 from boosters_eval.core.text import join_words
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.observer import Observer
+from boosters_eval.engine.observer import CellEnded, Observer, ObserverSettings, RunStarted
 from boosters_eval.engine.processes import IN_WORKER, find_program_path, kill_group, name_end
 from boosters_eval.engine.runs import find_run, read_kind
 from boosters_eval.engine.summaries import is_running
@@ -30,7 +30,6 @@ from boosters_eval.tracking.tracker import TRACKERS, Tracker
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from boosters_eval.engine.observer import CellEnded, ObserverSettings, RunStarted
 
 _START = (
     "import json, sys; setup = json.loads(sys.stdin.buffer.readline()); sys.path[:] = setup['path'];"

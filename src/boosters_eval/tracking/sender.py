@@ -28,15 +28,16 @@ from boosters_eval.core.modules import load_address
 from boosters_eval.core.request import Repeat
 from boosters_eval.core.temporary import find_temporary, own_folder
 from boosters_eval.core.text import hide_home
-from boosters_eval.engine.folder import RunFolder
+from boosters_eval.engine.folder import Run, RunFolder
 from boosters_eval.engine.journal import read_journal
-from boosters_eval.engine.runs import read_kind
+from boosters_eval.engine.runs import Competing, RunKind, read_kind
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
     TrackedCell,
     TrackedCompetitor,
     TrackedEnd,
     TrackedRun,
+    Tracker,
     TrackingStatus,
     short_digest,
 )
@@ -45,10 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from boosters_eval.engine.facts import RunFacts
-    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.engine.runs import Competing, RunKind
-    from boosters_eval.tracking.tracker import Tracker
 
     RunPlace = tuple[str, int]  # the folder of a run, and the attempt
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -19,8 +19,6 @@ from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.layout import Grid, Span, stack, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boosters_eval.core.findings import Screen
     from boosters_eval.stats.sequential import Placement, Shift
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import write_atomically
-from boosters_eval.core.findings import Findings
+from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.terms import given, tell
 from boosters_eval.datasets import DATASETS, materialize, resolve_dataset
 from boosters_eval.datasets.catalog import fetch_dataset
-from boosters_eval.datasets.config import DataSettings, parse_split
+from boosters_eval.datasets.config import DataAudit, DatasetConfig, DataSettings, Table, parse_split
 from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
 from boosters_eval.datasets.store import load_audit, open_stored
 from boosters_eval.metrics.task import Task
@@ -25,8 +25,6 @@ from boosters_eval.reports.findings import ReportedFindings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from boosters_eval.core.findings import Screen
-    from boosters_eval.datasets.config import DataAudit, DatasetConfig, Table
     from boosters_eval.programs.catalog.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 
 

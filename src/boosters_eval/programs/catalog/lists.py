@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.terms import tell
-from boosters_eval.reports.document import Document, Paragraph, PlainTable, Section
+from boosters_eval.reports.document import Document, Paragraph, PlainCell, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         MetricsRequest,
         SuitesRequest,
     )
-    from boosters_eval.reports.document import PlainCell
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.benchmarks import find_competitors, parse_boosters
 from boosters_eval.programs.benchmark.compare import read_training
 from boosters_eval.programs.benchmark.targets import for_targets
-from boosters_eval.reports.document import Card, Document, Paragraph, PlainTable, Section
+from boosters_eval.reports.document import Block, Card, Document, Paragraph, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.runners import RUNNERS, FitRequest
-from boosters_eval.runners.base import find_device_fault
+from boosters_eval.runners.base import Runner, find_device_fault
 from boosters_eval.runners.config import SeveralTargets, parse_member
 from boosters_eval.runners.parameters import Profile
 from boosters_eval.runners.rules import CANONICAL
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.catalog.request import ExplainRequest
-    from boosters_eval.reports.document import Block
-    from boosters_eval.runners.base import Runner
 
 
 def explain(request: ExplainRequest) -> Mappings:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.files import find_home as home_of
-from boosters_eval.core.findings import Findings
+from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import count_of
-from boosters_eval.engine.observer import Observer
+from boosters_eval.engine.observer import Observer, RunEnded, RunStarted
 from boosters_eval.programs.history import store
 from boosters_eval.programs.history.verdicts import judge_latest
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from boosters_eval.core.findings import Screen
-    from boosters_eval.engine.observer import RunEnded, RunStarted
     from boosters_eval.engine.plan import Plan
     from boosters_eval.programs.history.model import IndexedPlace, Origin
     from boosters_eval.programs.history.request import ReindexRequest

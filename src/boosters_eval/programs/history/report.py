@@ -17,7 +17,7 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.history import query
 from boosters_eval.programs.history.compare import observe_repeats
 from boosters_eval.programs.history.difference import is_usual, label_metric
-from boosters_eval.programs.history.model import EVERYTHING
+from boosters_eval.programs.history.model import EVERYTHING, HistoryFilter, MetricSeries, RepeatValue, RunEntry
 from boosters_eval.reports.findings import ReportedFindings
 from boosters_eval.reports.numbers import percent_change, tell_apart
 from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from boosters_eval.programs.history.model import HistoryFilter, MetricSeries, RepeatValue, RunEntry
     from boosters_eval.programs.history.request import ReportHistoryRequest
     from boosters_eval.reports.document import Document
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_RESULTS, compute_digest, read_text
-from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.cell import Build, Failure, Outcome, Spec
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.folder import find_journal_fault
-from boosters_eval.engine.journal import read_journal
+from boosters_eval.engine.folder import RunFolder, find_journal_fault
+from boosters_eval.engine.journal import Reading, read_journal
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.records import BenchmarkError
+from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.history.rows import PER_SECOND
@@ -37,11 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.core.machine import MachineInfo
-    from boosters_eval.engine.cell import Build, Outcome, Spec
-    from boosters_eval.engine.folder import RunFolder
-    from boosters_eval.engine.journal import Reading
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.programs.benchmark.records import RunMetadata
     from boosters_eval.programs.history.model import Origin
 
 SCORES, MEASURED = "scores", "resources"  # what is measured on the same splits, and what depends on the machine too

@@ -27,7 +27,7 @@ from boosters_eval.core.files import (
     write_atomically,
 )
 from boosters_eval.core.files import find_home as home_of
-from boosters_eval.core.findings import Findings
+from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.text import add_article, clean_csv_cell, count_of, escape_json
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection
@@ -38,7 +38,6 @@ from boosters_eval.programs.history.index import IMPORTS, record_runs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.history.model import HistoryFilter, RunEntry
     from boosters_eval.programs.history.request import ExportHistoryRequest, ImportHistoryRequest
 

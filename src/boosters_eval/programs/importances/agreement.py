@@ -17,7 +17,7 @@ import numpy as np
 
 from boosters_eval.core.text import clean
 from boosters_eval.programs.benchmark.comparisons import split_fields
-from boosters_eval.programs.importances.records import DisputedRow, PairAgreement
+from boosters_eval.programs.importances.records import AgreementReading, DisputedRow, Explanation, Kind, PairAgreement
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.ranks import (
     FEWEST_SPLITS,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.core.request import Repeat
-    from boosters_eval.programs.importances.records import AgreementReading, Explanation, Kind
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.stats.inference import FloatArray
 

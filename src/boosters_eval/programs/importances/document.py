@@ -21,7 +21,7 @@ from boosters_eval.programs.benchmark.tables.environment import Environment, lis
 from boosters_eval.programs.benchmark.tables.sections import show_errors
 from boosters_eval.programs.importances.checks import LABELS, TOLERANCE, TOLERANCE_DOUBLE
 from boosters_eval.programs.importances.judge import read_findings
-from boosters_eval.programs.importances.records import KINDS, BenchmarkFindings
+from boosters_eval.programs.importances.records import KINDS, BenchmarkFindings, DisputedRow, Kind, SwarmFeature
 from boosters_eval.programs.importances.tables import (
     QUESTION,
     build_tables,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from boosters_eval.programs.importances.records import DisputedRow, Kind, SwarmFeature
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.reports.html.svg import Figure
     from boosters_eval.reports.tables import ReportTable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,13 @@ from boosters_eval.engine.plan import Plan
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.benchmark.benchmarks import make_comparison
 from boosters_eval.programs.benchmark.compare import collect_arguments
-from boosters_eval.programs.benchmark.planning import FitInputs, check_devices, fit_specs, prepare
+from boosters_eval.programs.benchmark.planning import FitInputs, PreparedRun, check_devices, fit_specs, prepare
 from boosters_eval.programs.benchmark.spec import FitSpec
-from boosters_eval.programs.importances.records import KINDS, FeatureUnit
+from boosters_eval.programs.importances.records import KINDS, FeatureUnit, Kind
 from boosters_eval.programs.importances.workload import ImportancesSpec, name_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boosters_eval.engine.cell import Cell
-    from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.importances.records import Kind
     from boosters_eval.programs.importances.request import ImportancesRequest
 
     Groups = Mapping[str, Sequence[str | int]]

@@ -13,14 +13,14 @@ from boosters_eval.core.errors import ConfigError, ExitCode, RunError, UnknownNa
 from boosters_eval.core.files import find_home
 from boosters_eval.core.text import add_article
 from boosters_eval.engine.artifacts import load_array
-from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.folder import Run, RunFolder
+from boosters_eval.engine.runs import Competing, find_run
 from boosters_eval.engine.session import PlannedRun, open_session
 from boosters_eval.engine.summaries import find_kind
 from boosters_eval.programs.benchmark.compare import announce, describe_run, explain_failure, is_success
 from boosters_eval.programs.benchmark.runs import BenchmarkKind, collect_fits, run_once
 from boosters_eval.programs.importances.plan import IMPORTANCES, prepare_importances
-from boosters_eval.programs.importances.records import KINDS, Explanation
+from boosters_eval.programs.importances.records import KINDS, Explanation, Kind
 from boosters_eval.programs.importances.workload import ImportancesSpec
 from boosters_eval.reports.findings import Reported, ReportedFindings
 
@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Findings, Screen
     from boosters_eval.datasets.config import DataAudit
-    from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.runs import Competing
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.importances.document import ImportancesDocument
-    from boosters_eval.programs.importances.records import Kind
     from boosters_eval.programs.importances.request import ImportancesRequest
     from boosters_eval.reports.document import Document
 

@@ -8,22 +8,21 @@ from boosters_eval.core.text import count_of, join_words, lower_initial
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.programs.importances.checks import LABELS, format_roughly
 from boosters_eval.programs.importances.judge import order_features
-from boosters_eval.programs.importances.records import KINDS
+from boosters_eval.programs.importances.records import (
+    KINDS,
+    BenchmarkFindings,
+    CheckFinding,
+    FeatureImportance,
+    Kind,
+    PairAgreement,
+)
 from boosters_eval.reports.numbers import MISSING, estimate, number
-from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
+from boosters_eval.reports.tables import CellStatus, Column, ReportTable, Row, TableCell
 from boosters_eval.stats.ranks import FEWEST_SPLITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from boosters_eval.programs.importances.records import (
-        BenchmarkFindings,
-        CheckFinding,
-        FeatureImportance,
-        Kind,
-        PairAgreement,
-    )
-    from boosters_eval.reports.tables import CellStatus
 
 QUESTION = "Do they agree for the same reasons?"
 _MOST_NAMED = 3

@@ -20,7 +20,7 @@ from boosters_eval.engine.lane import get_message
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.rows import quantile_columns
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.fit import Fit, fit_cell, take_rows
+from boosters_eval.programs.benchmark.fit import Fit, Fitted, fit_cell, take_rows
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.importances.records import (
     KINDS,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell, Lane, Outcome, Spec, Target
-    from boosters_eval.programs.benchmark.fit import Fitted
     from boosters_eval.runners.base import Runner, TrainData, Translation
 
     _Predict = Callable[[NDArray[np.float32]], NDArray[Any]]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -22,7 +22,7 @@ from pydantic import Field
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.model import Model
-from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
+from boosters_eval.engine.cell import Build, Cell, CellOutcome, Lane, Spec, Target
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.paper_protocol import (
@@ -47,13 +47,10 @@ from boosters_eval.runners.installed import target_of
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
 
     from boosters_eval.datasets import Table
-    from boosters_eval.engine.cell import Lane
 else:
     np = lazy_module("numpy")
 

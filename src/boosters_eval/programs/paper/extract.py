@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.paper.assembly import BenchmarkEntry
     from boosters_eval.programs.paper.request import ExtractPaperRequest
 
 

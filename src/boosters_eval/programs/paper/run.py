@@ -12,15 +12,15 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import check_writable, write_atomically
 from boosters_eval.core.terms import tell, the
 from boosters_eval.core.text import escape_json, join_words
-from boosters_eval.engine.cell import Failure
+from boosters_eval.engine.cell import Failure, Outcome
 from boosters_eval.engine.session import PlannedRun, check_names, open_session
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.runs import BenchmarkKind
-from boosters_eval.programs.paper.comparison import Measured, PaperResults
+from boosters_eval.programs.paper.comparison import Measured, PaperComparison, PaperResults
 from boosters_eval.programs.paper.evaluate import Evaluate, EvaluateOutcome, EvaluateSpec
 from boosters_eval.programs.paper.judge import JudgedPaper, compare_results
-from boosters_eval.programs.paper.plan import plan_targets
-from boosters_eval.programs.paper.specification import digest_specification, read_specification
+from boosters_eval.programs.paper.plan import PaperPlan, PlannedTarget, plan_targets
+from boosters_eval.programs.paper.specification import PaperSpecification, digest_specification, read_specification
 from boosters_eval.programs.paper.targets import find_targets, select_targets
 from boosters_eval.programs.paper.tolerances import canonicalize
 from boosters_eval.runners import RUNNERS
@@ -31,13 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.core.findings import Findings
-    from boosters_eval.engine.cell import Outcome
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.runs import Competing
-    from boosters_eval.programs.paper.comparison import PaperComparison
-    from boosters_eval.programs.paper.plan import PaperPlan, PlannedTarget
     from boosters_eval.programs.paper.request import ReproductionRequest, RunPaperRequest, ValidatePaperRequest
-    from boosters_eval.programs.paper.specification import PaperSpecification
 
 
 _FILES = (".yaml", ".yml", ".json", ".md", ".html", ".txt")  # endings of files, which a folder of results does not have

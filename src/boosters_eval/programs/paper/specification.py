@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge, Gt, Lt, MinLen
@@ -18,7 +18,6 @@ from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 SCHEMA_VERSION: Final = 1

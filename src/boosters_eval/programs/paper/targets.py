@@ -22,11 +22,17 @@ from boosters_eval.programs.benchmark.preprocessing import STEPS
 from boosters_eval.programs.paper.lm import find_missing
 from boosters_eval.programs.paper.specification import (
     BINDINGS,
+    Binding,
     CallableRun,
     CommandRun,
+    DeclaredTarget,
     EvaluatorRun,
     LibraryRun,
     ModelRun,
+    PaperDataset,
+    PaperResult,
+    PaperSpecification,
+    PaperTable,
     make_target_name,
     read_specification,
 )
@@ -42,14 +48,6 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.metrics.task import Task
     from boosters_eval.programs.paper.request import ListPaperRequest
-    from boosters_eval.programs.paper.specification import (
-        Binding,
-        DeclaredTarget,
-        PaperDataset,
-        PaperResult,
-        PaperSpecification,
-        PaperTable,
-    )
 
 
 _EMPTY = (

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.core.terms import given
 from boosters_eval.metrics.catalog import METRICS
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT, is_strong, strip_tex
-from boosters_eval.programs.paper.specification import Quantity
+from boosters_eval.programs.paper.specification import Quantity, StdOver
 
 if TYPE_CHECKING:
     from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
-    from boosters_eval.programs.paper.specification import StdOver
 
 
 MAX_CELL = 300  # characters, without markup

@@ -24,14 +24,13 @@ from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError, describe_error
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.engine.clock import Clock
-from boosters_eval.programs.parity.method import load_shipped, read_arrays
+from boosters_eval.programs.parity.method import MethodSpec, ParameterValue, load_shipped, read_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from boosters_eval.programs.parity.method import MethodSpec, ParameterValue
 
 MARK = "@@parity "  # whatever else a program prints is not an answer
 _LONGEST = 10_000  # lines that are no answer, before the program is given up

@@ -14,11 +14,11 @@ from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import compute_digest, dump_canonical
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.engine.cell import Build, Cell, CellOutcome, Spec, Target
+from boosters_eval.engine.cell import Build, Cell, CellOutcome, Lane, Outcome, Sighting, Spec, Target
 from boosters_eval.engine.clock import time_adaptively
 from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.workload import Workload
-from boosters_eval.programs.parity.backend import BACKENDS
+from boosters_eval.programs.parity.backend import BACKENDS, Backend, BackendSession, TimedStep
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, MethodSpec, Size, ensure_data
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.engine.cell import Lane, Outcome, Sighting
-    from boosters_eval.programs.parity.backend import Backend, BackendSession, TimedStep
 
 _PHASES = ("prepare", "fit", "predict")
 _JUDGING = {  # what only judges an outcome of a method

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.files import write_atomically
-from boosters_eval.core.findings import Findings
+from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.text import clean_message, count_of, group_digits, join_words
 from boosters_eval.engine.journal import pause_collection
 from boosters_eval.programs.parity.catalog import list_declared, register_files
@@ -18,13 +18,15 @@ from boosters_eval.programs.parity.findings import (
     MAIN,
     QUIET,
     WORDS,
+    ParityCell,
+    ParityReport,
     build_parity_report,
     name_kind,
     name_oracle,
     read_facts,
     reproduce_parts,
 )
-from boosters_eval.programs.parity.rows import merge, read_rows
+from boosters_eval.programs.parity.rows import ParityRow, merge, read_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
 from boosters_eval.reports.document import (
     Block,
@@ -46,10 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boosters_eval.core.findings import Screen
-    from boosters_eval.programs.parity.findings import ParityCell, ParityReport
     from boosters_eval.programs.parity.request import ParityRenderRequest
-    from boosters_eval.programs.parity.rows import ParityRow
 
 _LEGEND = (
     "Each cell is one method on one backend: how its predictions compare with the reference, its time, and its speed-up"

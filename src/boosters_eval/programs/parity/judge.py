@@ -13,12 +13,12 @@ from packaging.version import InvalidVersion
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine.artifacts import load_array
-from boosters_eval.engine.cell import Failure
-from boosters_eval.engine.runs import RunKind
+from boosters_eval.engine.cell import Failure, Outcome
+from boosters_eval.engine.runs import Competing, RunKind
 from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
-from boosters_eval.programs.parity.method import GENERATORS, ensure_data, read_csv
-from boosters_eval.programs.parity.references import ReferenceKey, ReferenceStore, StoredReference
+from boosters_eval.programs.parity.method import GENERATORS, DifferenceMetric, Oracle, ensure_data, read_csv
+from boosters_eval.programs.parity.references import ReferenceKey, ReferenceRole, ReferenceStore, StoredReference
 from boosters_eval.programs.parity.rows import ParityRow, render_rows
 from boosters_eval.programs.parity.verdicts import (
     BindingStatus,
@@ -35,11 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.engine.cell import Outcome
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.runs import Competing
-    from boosters_eval.programs.parity.method import DifferenceMetric, Oracle
-    from boosters_eval.programs.parity.references import ReferenceRole
 
 _JUDGED = (
     *("binding_verdict", "binding_max_abs", "verdict", "divergence", "tolerance", "max_abs", "relative_rmse"),

@@ -20,11 +20,11 @@ from boosters_eval.engine.session import PlannedRun, check_names, continue_setti
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.catalog import list_declared, register_files
-from boosters_eval.programs.parity.findings import WORDS, build_parity_report
+from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report
 from boosters_eval.programs.parity.judge import Judge, make_row
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, METHODS, MethodSpec, Size, ensure_data
 from boosters_eval.programs.parity.references import find_root, open_store
-from boosters_eval.programs.parity.request import ParityRequest
+from boosters_eval.programs.parity.request import OraclesRefreshRequest, ParityRequest
 from boosters_eval.programs.parity.rows import ParityRow, RowKey, merge, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from boosters_eval.reports.findings import ReportedFindings
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Findings, Screen
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.settings import RunSettings
-    from boosters_eval.programs.parity.findings import ParityReport
-    from boosters_eval.programs.parity.request import OraclesRefreshRequest
     from boosters_eval.reports.document import Document
 
 PARITY = "parity"  # what these runs are read as

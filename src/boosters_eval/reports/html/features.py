@@ -11,6 +11,7 @@ from boosters_eval.reports.html.svg import (
     WIDTH,
     Figure,
     RowChart,
+    Scale,
     color,
     holdable,
     label,
@@ -25,8 +26,6 @@ from boosters_eval.reports.numbers import MISSING, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from boosters_eval.reports.html.svg import Scale
 
 
 _HEADING = 20

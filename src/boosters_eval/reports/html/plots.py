@@ -17,12 +17,10 @@ from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.reports.html.markup import text
 from boosters_eval.reports.html.page import asset
-from boosters_eval.reports.html.svg import WIDTH, label, px, short
+from boosters_eval.reports.html.svg import WIDTH, Figure, label, px, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from boosters_eval.reports.html.svg import Figure
 
 
 _POINT = 0.75  # points per pixel

@@ -24,7 +24,7 @@ from boosters_eval.core.files import check_regular, compute_digest
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.runners import RUNNERS, Runner
-from boosters_eval.runners.builds.reference import is_reference, library_name, parse_reference
+from boosters_eval.runners.builds.reference import BuildReference, is_reference, library_name, parse_reference
 from boosters_eval.runners.builds.sources import digest_files, digest_source
 from boosters_eval.runners.builds.store import (
     BuildOrigin,
@@ -46,8 +46,6 @@ from boosters_eval.runners.installed import digest_in, installed_build
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
-
-    from boosters_eval.runners.builds.reference import BuildReference
 
 
 # Settings of the user that would install elsewhere, something else, or nothing. Those of a configuration file are

@@ -11,13 +11,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.programs.paper.lm import check_source
+from boosters_eval.programs.paper.lm import ModelArguments, TokenWindow, check_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from boosters_eval.programs.paper.lm import ModelArguments, TokenWindow
 
 _ROWS = 512  # positions whose probabilities are computed at a time: a vocabulary is large
 
