@@ -3,10 +3,10 @@
 from hypothesis import strategies as st
 
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners import FitRequest
-from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
 
+MAPPING = {name: RUNNERS[name].editions for name in ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")}
 EDITIONS = [edition for editions in MAPPING.values() for edition in editions]
 IDS = [f"{edition.library}-{edition.since}" for edition in EDITIONS]
 

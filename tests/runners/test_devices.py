@@ -17,10 +17,9 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, Runner, TrainData
 from boosters_eval.runners import base as module
 from boosters_eval.runners.base import cannot_run, find_device_fault
-from boosters_eval.runners.mapping import MAPPING
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
 from boosters_eval.runners.rules import find_refusal, translate
-from mapping_requests import EDITIONS, IDS, requests
+from mapping_requests import EDITIONS, IDS, MAPPING, requests
 from tiny import loaded
 
 NATIVE = {

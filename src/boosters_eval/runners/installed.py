@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 # They describe, measure and check a fit, or find the library: none of it is what an adapter does.
-_NO_ADAPTER = ("config.py", "conformance.py", "installed.py", "mapping.py", "measure.py", "result.py")
+_NO_ADAPTER = ("config.py", "conformance.py", "installed.py", "measure.py", "result.py")
 # What finds the code of an editable installation: it contains the path of the checkout.
 _LOADER = re.compile(r"__editable__.*|_.*_editable(_loader)?\.py")
 _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")

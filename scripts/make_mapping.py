@@ -1,30 +1,23 @@
-"""The parameter tables of all libraries, and docs/mapping.md: `python -m boosters_eval.runners.mapping` prints it."""
+"""Write docs/mapping.md: the parameter tables of all libraries, from the editions that runners declare."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import get_args
 
-import sys
-from typing import TYPE_CHECKING, get_args
-
-from boosters_eval.runners.boosters_runner import BoostersRunner
-from boosters_eval.runners.catboost_runner import CatBoostRunner
-from boosters_eval.runners.lightgbm_runner import LightGBMRunner
+from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import MarkKind
-from boosters_eval.runners.rules import ALWAYS, CANONICAL, Edition, Native, Rule
-from boosters_eval.runners.sklearn_runner import SklearnRunner
-from boosters_eval.runners.xgboost_runner import XGBoostRunner
+from boosters_eval.runners.rules import ALWAYS, CANONICAL, Edition, Native, Rule, TableRunner
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-
+PAGE = Path(__file__).parents[1] / "docs" / "mapping.md"
 MAPPING: dict[str, tuple[Edition, ...]] = {
-    runner.name: runner.editions
-    for runner in (BoostersRunner, XGBoostRunner, LightGBMRunner, CatBoostRunner, SklearnRunner)
+    name: runner.editions
+    for name, runner in RUNNERS.items()
+    if issubclass(runner, TableRunner) and runner.__module__.startswith("boosters_eval.")
 }
 _PREFACE = f"""\
 # The parameter table
 
-Generated from `boosters_eval.runners.mapping`; do not edit. `python -m boosters_eval.runners.mapping` prints it.
+Made from the tables of the runners by `scripts/make_mapping.py`; do not edit.
 `boosters-eval explain` shows the same table at given values.
 
 A value that starts with `=` is an expression over the canonical parameters. `c` is the factor between a library's
@@ -66,7 +59,8 @@ below: every library runs with its own defaults, its own number of rounds and it
 """
 
 
-def write_page() -> str:
+def page() -> str:
+    """The whole page."""
     parts = [_PREFACE, _overview()]
     parts += [_library(editions) for editions in MAPPING.values()]
     return "\n".join(parts)
@@ -142,4 +136,4 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(write_page())
+    PAGE.write_text(page(), encoding="utf-8")
