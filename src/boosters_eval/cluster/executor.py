@@ -10,21 +10,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.cluster import messages
 from boosters_eval.cluster.fleet import Fleet
-from boosters_eval.cluster.messages import (
-    FORGOTTEN,
-    Answered,
-    Input,
-    Left,
-    Members,
-    Met,
-    Order,
-    Parcels,
-    Posted,
-    Question,
-    Recalled,
-    Sent,
-)
 from boosters_eval.core import __version__
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError, UnsupportedError
 from boosters_eval.core.files import compute_file_digest
@@ -40,7 +27,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.cluster.fleet import KnownNode, PlacedCell
     from boosters_eval.cluster.link import Link
-    from boosters_eval.cluster.messages import CellReply, ClusterNews, Introduction, Parcel
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.cell import Cell, Lane, Outcome
     from boosters_eval.engine.execute import Work
@@ -49,7 +35,7 @@ if TYPE_CHECKING:
 class CellRequests:
     """The inputs of a run's cells, and what nodes are asked about."""
 
-    def __init__(self, works: Sequence[Work], parcels: Parcels) -> None:
+    def __init__(self, works: Sequence[Work], parcels: messages.Parcels) -> None:
         for work in works:
             reason = WORKLOADS[work.cell.spec.workload].bound_here(work.cell, work.inputs)
             if reason is not None:
@@ -58,15 +44,15 @@ class CellRequests:
         self._lanes: dict[Lane, int] = {lane: number for number, lane in enumerate(wanted)}
         self.widest = max((work.cell.spec.n_threads for work in works), default=1)
         self.alone = any(work.cell.spec.alone for work in works)
-        self._of_path: dict[str, Parcel] = {}
-        self.parcels: dict[str, Parcel] = {}  # by digest
+        self._of_path: dict[str, messages.Parcel] = {}
+        self.parcels: dict[str, messages.Parcel] = {}  # by digest
         self.digests: dict[str, tuple[str, ...]] = {}  # of each cell's inputs, by its key
         for work in works:
             self._pack(work, parcels)
         texts = {text for work in works for text in (*work.cell.lane.preload, *work.inputs.values())}
         files = {file for text in texts for file in _files_in(_parse(text))}
         files |= {file for found in wanted.values() for file in _files_in([found.address, found.workload])}
-        self.question = Question(
+        self.question = messages.Question(
             run=secrets.token_hex(8),
             version=__version__,
             lanes=tuple(wanted.items()),
@@ -75,7 +61,7 @@ class CellRequests:
             device=any(work.cell.spec.uses_device for work in works),
         )
 
-    def _pack(self, work: Work, parcels: Parcels) -> None:
+    def _pack(self, work: Work, parcels: messages.Parcels) -> None:
         found = []
         for name, value in work.inputs.items():
             if self._kind(work, name, value) == "parcel":
@@ -102,8 +88,8 @@ class CellRequests:
         for name, value in work.inputs.items():
             kind = self._kind(work, name, value)
             text = self._of_path[value].digest if kind == "parcel" else value if kind == "text" else ""
-            inputs[name] = Input(kind=kind, text=text)
-        return Order(
+            inputs[name] = messages.Input(kind=kind, text=text)
+        return messages.Order(
             lane=self._lanes[cell.lane],
             spec=cell.spec.model_dump(mode="json"),
             repeat=tuple(cell.repeat),
@@ -172,7 +158,7 @@ class DaskExecutor(Executor):
             raise ConfigError(f"{the('workers')} must be at least 1. Got {workers!r} instead.")
         self._patience = patience
         self._busy = False
-        self._parcels = Parcels()
+        self._parcels = messages.Parcels()
         self._fleet = Fleet()
         self._machines: dict[str, MachineInfo] = {}
         link = _connect(**places, jobs=jobs, security=security)
@@ -233,7 +219,7 @@ class _Run:
         link: Link,
         fleet: Fleet,
         works: list[Work],
-        parcels: Parcels,
+        parcels: messages.Parcels,
         machines: dict[str, MachineInfo],
         patience: float,
     ) -> None:
@@ -275,9 +261,9 @@ class _Run:
         order, folders = self._requests.order(placed.work), self._requests.folders(placed.work)
         self._link.begin(self._link.carry(placed.number, placed.address, order, folders), placed.number)
 
-    def _hear(self, news: ClusterNews | None) -> Iterator[Outcome | Failure]:
+    def _hear(self, news: messages.ClusterNews | None) -> Iterator[Outcome | Failure]:
         match news:
-            case Members(threads, held):
+            case messages.Members(threads, held):
                 self._meet(self._fleet.joined(threads))
                 for address in self._fleet.absent(threads):
                     yield from self._lost(address)
@@ -285,17 +271,17 @@ class _Run:
                     self._link.begin(self._link.recall(node.address, [placed.number for placed in node.cells]))
                 unheard = [node for node in self._fleet.nodes.values() if not node.ready and not node.refused]
                 self._meet([node for node in unheard if time.monotonic() - node.asked > _SILENT])
-            case Recalled(address, numbers):
+            case messages.Recalled(address, numbers):
                 self._link.give_up(self._fleet.recalled(address, numbers))
-            case Left(address, retired):
+            case messages.Left(address, retired):
                 yield from self._lost(address, retired=retired)
-            case Met(address, question, told) if question == self._question:
+            case messages.Met(address, question, told) if question == self._question:
                 self._judge(address, told)
-            case Posted(address, question, fault) if question == self._question:
+            case messages.Posted(address, question, fault) if question == self._question:
                 self._take_up(address, fault)
-            case Sent():
+            case messages.Sent():
                 self._arrived(news)
-            case Answered(number, reply):
+            case messages.Answered(number, reply):
                 yield from self._ended(number, reply)
 
     # Nodes
@@ -305,7 +291,7 @@ class _Run:
             node.asked = time.monotonic()
             self._link.begin(self._link.meet(node.address, self._question))
 
-    def _judge(self, address: str, told: Introduction | str | None) -> None:
+    def _judge(self, address: str, told: messages.Introduction | str | None) -> None:
         node = self._fleet.nodes.get(address)
         if node is None or told is None:  # it has left, or is leaving
             return
@@ -331,19 +317,19 @@ class _Run:
         node = self._fleet.nodes.get(address)
         if node is None or fault is None:  # it has left, or is leaving
             return
-        if fault.endswith(FORGOTTEN):
+        if fault.endswith(messages.FORGOTTEN):
             self._meet([node])
         elif fault:
             self._refuse(node, fault)
         else:
             node.ready = True
 
-    def _arrived(self, news: Sent) -> None:
+    def _arrived(self, news: messages.Sent) -> None:
         node = self._fleet.nodes.get(news.address)
         if node is None:
             return
         node.coming.discard(news.digest)
-        if news.interrupted or news.fault == FORGOTTEN:
+        if news.interrupted or news.fault == messages.FORGOTTEN:
             self._unready(node, f"an input could not be sent to it: {news.interrupted or news.fault}")
         elif news.fault:
             self._refuse(node, f"an input could not be sent to it: {news.fault}")
@@ -380,7 +366,7 @@ class _Run:
 
     # Cells
 
-    def _ended(self, number: int, reply: CellReply) -> Iterator[Outcome | Failure]:
+    def _ended(self, number: int, reply: messages.CellReply) -> Iterator[Outcome | Failure]:
         node = self._fleet.node_of(number)
         placed = self._fleet.ended(number)
         if placed is None or node is None:  # it was given up: the cell runs elsewhere, or has an outcome already
@@ -393,7 +379,7 @@ class _Run:
         if reply.kind != "unloaded" or not self._is_left_to_others(placed.work, reply, node):
             yield self._outcome(placed.work.cell, reply, node)
 
-    def _is_left_to_others(self, work: Work, reply: CellReply, node: KnownNode) -> bool:
+    def _is_left_to_others(self, work: Work, reply: messages.CellReply, node: KnownNode) -> bool:
         """A node could not load a library: whether others can, which is said once."""
         known = work.cell.lane in node.lacking
         left = self._fleet.cannot_load(node, work)
@@ -416,7 +402,7 @@ class _Run:
         elif self._link.alive:
             self._meet([node])
 
-    def _outcome(self, cell: Cell, reply: CellReply, node: KnownNode) -> Outcome | Failure:
+    def _outcome(self, cell: Cell, reply: messages.CellReply, node: KnownNode) -> Outcome | Failure:
         found = _checked(cell, reply)
         if found is not None:
             return found.model_copy(update={"machine": self._machine(node)})
@@ -434,7 +420,7 @@ class _Run:
         return machine.digest
 
 
-def _checked(cell: Cell, reply: CellReply) -> Outcome | Failure | None:
+def _checked(cell: Cell, reply: messages.CellReply) -> Outcome | Failure | None:
     """What a node answered, checked as the answer of a local process is; None if it is no outcome of the cell."""
     try:
         kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure

@@ -20,21 +20,7 @@ from typing import TYPE_CHECKING, Any
 import dask
 from distributed import Client, LocalCluster, Security
 
-from boosters_eval.cluster import node
-from boosters_eval.cluster.messages import (
-    Answered,
-    CellReply,
-    Introduction,
-    Left,
-    Members,
-    Met,
-    Posted,
-    Recalled,
-    Sent,
-    name_lease,
-    name_task,
-    resolve_inside,
-)
+from boosters_eval.cluster import messages, node
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import compute_digest, read_text, write_atomically
 from boosters_eval.core.temporary import temporary_environment
@@ -42,8 +28,6 @@ from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
-
-    from boosters_eval.cluster.messages import ClusterNews, Parcel, Post
 
 
 _LAST_PORT = 65535
@@ -132,7 +116,7 @@ class Link:
         security: Any = None,
     ) -> None:
         self.session = secrets.token_hex(6)
-        self.news: queue.SimpleQueue[ClusterNews] = queue.SimpleQueue()
+        self.news: queue.SimpleQueue[messages.ClusterNews] = queue.SimpleQueue()
         self.threads = 0  # of all workers, at the beginning
         self.sent: Counter[tuple[str, str]] = Counter()  # how often each input went to each machine
         self._cluster: Any = None
@@ -260,16 +244,16 @@ class Link:
         action = message.get("action") if isinstance(message, dict) else None
         if action == "remove-worker":
             self._leases.pop(message["worker"], None)
-            self.news.put(Left(message["worker"], retired=bool(message.get("expected", False))))
+            self.news.put(messages.Left(message["worker"], retired=bool(message.get("expected", False))))
         elif action == "add-worker":
-            self.news.put(Members(await self._client.nthreads()))
+            self.news.put(messages.Members(await self._client.nthreads()))
 
     async def _look_closely(self) -> None:
         """What a scheduler tells of a worker is long: it is asked for now and then, not whenever one joins."""
         found = (await self._client.scheduler.identity())["workers"]
         threads = {address: worker["nthreads"] for address, worker in found.items()}
         held = frozenset(address for address, worker in found.items() if worker["status"] != "running")
-        self.news.put(Members(threads, held))
+        self.news.put(messages.Members(threads, held))
 
     def look(self) -> None:
         self.begin(self._look_closely())
@@ -277,7 +261,7 @@ class Link:
     async def recall(self, address: str, numbers: Iterable[int]) -> None:
         """Take cells back from a worker, unless they have begun."""
         text = await self._answer_in_text(address, node.recall, " ".join(map(str, numbers)))
-        self.news.put(Recalled(address, frozenset(map(int, text.split()))))
+        self.news.put(messages.Recalled(address, frozenset(map(int, text.split()))))
 
     async def _answer(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of a worker answers, or the error that it met; None of a worker that is gone."""
@@ -293,23 +277,23 @@ class Link:
 
     async def meet(self, address: str, question: str) -> None:
         answer = await self._answer(address, node.meet, question)
-        told = Introduction.model_validate_json(answer) if isinstance(answer, str) else _told(answer)
+        told = messages.Introduction.model_validate_json(answer) if isinstance(answer, str) else _told(answer)
         if isinstance(told, str) and told.startswith("ModuleNotFoundError"):
             told = f"it lacks a package ({told})"
-        if isinstance(told, Introduction) and not told.faults:
+        if isinstance(told, messages.Introduction) and not told.faults:
             self._lease(address)  # before it has anything to give back
-        self.news.put(Met(address, question, told))
+        self.news.put(messages.Met(address, question, told))
 
-    async def post(self, address: str, question: str, post: Post) -> None:
+    async def post(self, address: str, question: str, post: messages.Post) -> None:
         answer = await self._answer(address, node.ask, "take_post", question, post.model_dump_json())
-        self.news.put(Posted(address, question, _told(answer)))
+        self.news.put(messages.Posted(address, question, _told(answer)))
 
     def _lease(self, address: str) -> None:
         """Hold a result on the node: if this program is killed, dask forgets it there, by which the node knows."""
         if address not in self._leases:
             self._leases[address] = self._client.submit(
                 node.lease,
-                key=name_lease(self.session, address) + secrets.token_hex(6),
+                key=messages.name_lease(self.session, address) + secrets.token_hex(6),
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
@@ -317,16 +301,16 @@ class Link:
 
     # What goes there and comes back
 
-    async def send(self, address: str, host: str, parcel: Parcel) -> None:
+    async def send(self, address: str, host: str, parcel: messages.Parcel) -> None:
         try:
             async with self._sending, self._locks[host, parcel.digest]:
                 fault = await self._sent(address, host, parcel)
         except Exception as error:  # noqa: BLE001 (the program asks the node again, whatever it was)
-            self.news.put(Sent(address, parcel.digest, interrupted=_first_line(error)))
+            self.news.put(messages.Sent(address, parcel.digest, interrupted=_first_line(error)))
         else:
-            self.news.put(Sent(address, parcel.digest, fault))
+            self.news.put(messages.Sent(address, parcel.digest, fault))
 
-    async def _sent(self, address: str, host: str, parcel: Parcel) -> str:
+    async def _sent(self, address: str, host: str, parcel: messages.Parcel) -> str:
         digest = parcel.digest
         if (known := await self._answer(address, node.ask, "has_parcel", digest)) is True:
             return ""
@@ -364,22 +348,22 @@ class Link:
             self.session,
             number,
             order,
-            key=name_task(self.session, number),
+            key=messages.name_task(self.session, number),
             workers=[address],
             allow_other_workers=False,
             pure=False,
             retries=0,
         )
         try:
-            reply = CellReply.model_validate_json(await future)
+            reply = messages.CellReply.model_validate_json(await future)
             await self._bring_home(address, reply, folders)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (the worker is lost, or the scheduler)
-            reply = CellReply(kind="unready", text=_first_line(error))
+            reply = messages.CellReply(kind="unready", text=_first_line(error))
         finally:
             future.release()
-        self.news.put(Answered(number, reply))
+        self.news.put(messages.Answered(number, reply))
 
-    async def _bring_home(self, address: str, reply: CellReply, folders: Mapping[str, str]) -> None:
+    async def _bring_home(self, address: str, reply: messages.CellReply, folders: Mapping[str, str]) -> None:
         """Store what a cell wrote where it would have written it here, before its outcome counts."""
         places = set()
         for name, items in reply.written.items():
@@ -393,7 +377,7 @@ class Link:
                 if compute_digest(content) != item.digest:
                     raise RuntimeError(f"{item.path} has changed on its way")
                 cell, _, *parts = Path(item.path).parts
-                path = resolve_inside(Path(folders[name]), str(Path(*parts)))
+                path = messages.resolve_inside(Path(folders[name]), str(Path(*parts)))
                 await asyncio.to_thread(_store, path, bytes(content))
                 places.add(cell)
         for place in places:

@@ -22,23 +22,7 @@ from typing import TYPE_CHECKING, Any
 import dask
 from distributed import WorkerPlugin, get_worker
 
-from boosters_eval.cluster.messages import (
-    CHUNK,
-    FORGOTTEN,
-    CellReply,
-    Introduction,
-    Item,
-    Manifest,
-    Order,
-    Post,
-    Question,
-    Store,
-    describe_file,
-    name_lease,
-    name_plugin,
-    name_task,
-    resolve_inside,
-)
+from boosters_eval.cluster import messages
 from boosters_eval.core import __version__
 from boosters_eval.core.errors import describe_error
 from boosters_eval.core.files import compute_digest, compute_file_digest
@@ -63,13 +47,13 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def __init__(self, session: str, folder: str) -> None:
         """In a folder of the worker, where it makes one of its own: without, nothing is here to be removed."""
-        self.name = name_plugin(session)
+        self.name = messages.name_plugin(session)
         self._session = session
-        self.store = Store()
+        self.store = messages.Store()
         self.store.clean()
         self.scratch = Path(tempfile.mkdtemp(prefix="boosters-eval-", dir=folder))
-        self._question: Question | None = None
-        self._post: Post | None = None
+        self._question: messages.Question | None = None
+        self._post: messages.Post | None = None
         self._pool: LocalPool | None = None
         self._kept = contextlib.ExitStack()  # by which the pool is given back
         self._feed: Feed | None = None
@@ -109,7 +93,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._leased = self._leased or finish == "memory"
 
     def _is_lease(self, key: Any) -> bool:
-        return str(key).startswith(name_lease(self._session, self._worker.address))
+        return str(key).startswith(messages.name_lease(self._session, self._worker.address))
 
     async def part(self) -> None:
         """Leave, and be a plug-in no more."""
@@ -120,7 +104,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     # What the program calls, by name; where text tells what is wrong, '' means that nothing is.
 
     def take_post(self, question: str, post: str) -> str:
-        self.begin(Question.model_validate_json(question), Post.model_validate_json(post))
+        self.begin(messages.Question.model_validate_json(question), messages.Post.model_validate_json(post))
         return ""
 
     def has_parcel(self, digest: str) -> bool:
@@ -132,26 +116,26 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         return ""
 
     def complete(self, digest: str, manifest: str) -> str:
-        return self.store.complete(digest, Manifest.model_validate_json(manifest))
+        return self.store.complete(digest, messages.Manifest.model_validate_json(manifest))
 
     def fetch(self, path: str, offset: int) -> bytes | None:
         """A piece of what a cell has written; None if it is gone."""
-        with contextlib.suppress(OSError, ValueError), resolve_inside(self.scratch, path).open("rb") as file:
+        with contextlib.suppress(OSError, ValueError), messages.resolve_inside(self.scratch, path).open("rb") as file:
             file.seek(offset)
-            return file.read(CHUNK)
+            return file.read(messages.CHUNK)
         return None
 
     def clear(self, path: str) -> None:
         if path:
-            shutil.rmtree(resolve_inside(self.scratch, path), ignore_errors=True)
+            shutil.rmtree(messages.resolve_inside(self.scratch, path), ignore_errors=True)
 
     # Taking up its post
 
-    def begin(self, question: Question, post: Post) -> None:
+    def begin(self, question: messages.Question, post: messages.Post) -> None:
         """Get ready for the cells of a plan. Lanes that it needs too are kept, those of an earlier program as well."""
         with self._turn:
             if self._gone:
-                raise RuntimeError(FORGOTTEN)
+                raise RuntimeError(messages.FORGOTTEN)
             feed = self._feed
             if feed is not None and not feed.ended and (question, post) == (self._question, self._post):
                 return
@@ -169,7 +153,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._used = time.monotonic()
             self._watch(_IDLE)
 
-    def _serve(self, pool: LocalPool, feed: Feed, question: Question) -> None:
+    def _serve(self, pool: LocalPool, feed: Feed, question: messages.Question) -> None:
         try:
             for outcome in pool.serve(feed, dict(question.lanes), question.timeout_s, lambda *_: None):
                 with self._lock:
@@ -236,7 +220,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     # Running cells
 
-    async def run(self, order: Order) -> CellReply:
+    async def run(self, order: messages.Order) -> messages.CellReply:
         """Run a cell, and wait for what becomes of it: not in a thread, whose stack dask would look at all the time."""
         with self._lock:
             self._numbers += 1
@@ -251,13 +235,13 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             written = await asyncio.to_thread(_list_written, folder, order) if folder.exists() else {}
             kind: Any = "failure" if isinstance(outcome, Failure) else "result"
             kind = "unloaded" if isinstance(outcome, ImportFailure) else kind
-            return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
+            return messages.CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
-            return CellReply(kind="unready", text=describe_error(error))
+            return messages.CellReply(kind="unready", text=describe_error(error))
         finally:
             self._used = time.monotonic()
 
-    def _start(self, order: Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
+    def _start(self, order: messages.Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
         with self._lock:
             question, feed = self._question, self._feed
             if question is None or feed is None or feed.ended:
@@ -270,7 +254,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             feed.put(Work(cell, inputs, Limits(order.timeout_s, order.memory_mb)))
         return waiting
 
-    def _locate(self, order: Order, folder: Path) -> dict[str, str]:
+    def _locate(self, order: messages.Order, folder: Path) -> dict[str, str]:
         found = {}
         for name, given in order.inputs.items():
             place: Path | str | None = given.text
@@ -294,19 +278,19 @@ def _of_dask() -> tuple[str, ...]:
     return tuple(name for name, value in found.items() if os.environ.get(name) == str(value))
 
 
-def _list_written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
+def _list_written(folder: Path, order: messages.Order) -> dict[str, tuple[messages.Item, ...]]:
     """What a cell wrote, by the name of the input; a folder in which there is nothing goes away."""
     found = {}
     for name, given in order.inputs.items():
         if given.kind == "written":
             files = sorted(file for file in (folder / name).rglob("*") if file.is_file())
-            found[name] = tuple(describe_file(file, folder.parent) for file in files)
+            found[name] = tuple(messages.describe_file(file, folder.parent) for file in files)
     if not any(found.values()):
         shutil.rmtree(folder, ignore_errors=True)
     return found
 
 
-def introduce(question: str) -> Introduction:
+def introduce(question: str) -> messages.Introduction:
     """Who this node is, and why it cannot run the plan, if it cannot."""
     version = str(json.loads(question).get("version"))
     machine: dict[str, Any] = {}
@@ -315,14 +299,14 @@ def introduce(question: str) -> Introduction:
         faults = [f"the plan is of boosters-eval {version}, the node has {__version__}"]
     else:
         try:
-            asked = Question.model_validate_json(question)
+            asked = messages.Question.model_validate_json(question)
             checks = (*starmap(_check_file, asked.files.items()), *starmap(_check_lane, asked.lanes))
             faults = [fault for fault in dict.fromkeys(checks) if fault]
             machine = MachineInfo.collect(device=asked.device).model_dump(mode="json")
             host, cpus = identify_host(), list_cpus()
         except Exception as error:  # noqa: BLE001 (told to the program as text)
             faults = [f"it cannot say what it has: {describe_error(error)}"]
-    return Introduction(machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults))
+    return messages.Introduction(machine=machine, host=host, cpus=tuple(cpus), faults=tuple(faults))
 
 
 def _check_file(path: str, digest: str) -> str:
@@ -366,7 +350,7 @@ _RECALLED: set[str] = set()  # the tasks that were taken back; they are few, and
 
 
 def _find(worker: Any, session: str) -> Node | None:
-    found: Node | None = worker.plugins.get(name_plugin(session))
+    found: Node | None = worker.plugins.get(messages.name_plugin(session))
     return found
 
 
@@ -390,7 +374,7 @@ async def ask(session: str, act: str, *arguments: Any, dask_worker: Any) -> Any:
     """What a method of the node answers, or as text what is wrong."""
     node = _find(dask_worker, session)
     if node is None:
-        return FORGOTTEN
+        return messages.FORGOTTEN
     try:
         return await asyncio.to_thread(getattr(node, act), *arguments)
     except Exception as error:  # noqa: BLE001 (told to the program as text)
@@ -399,18 +383,18 @@ async def ask(session: str, act: str, *arguments: Any, dask_worker: Any) -> Any:
 
 async def run_cell(session: str, number: int, order: str) -> str:
     node = _find(get_worker(), session)
-    if node is None or name_task(session, number) in _RECALLED:
-        text = FORGOTTEN if node is None else "the cell was taken back"
-        return CellReply(kind="unready", text=text).model_dump_json()
-    return (await node.run(Order.model_validate_json(order))).model_dump_json()
+    if node is None or messages.name_task(session, number) in _RECALLED:
+        text = messages.FORGOTTEN if node is None else "the cell was taken back"
+        return messages.CellReply(kind="unready", text=text).model_dump_json()
+    return (await node.run(messages.Order.model_validate_json(order))).model_dump_json()
 
 
 async def recall(session: str, numbers: str, *, dask_worker: Any) -> str:
     """Take cells back: the numbers of those that have not begun, and now never will."""
     tasks = dask_worker.state.tasks
-    found = {number: tasks.get(name_task(session, number)) for number in numbers.split()}
+    found = {number: tasks.get(messages.name_task(session, number)) for number in numbers.split()}
     waiting = [number for number, task in found.items() if task is None or task.state not in _BEGUN]
-    _RECALLED.update(name_task(session, number) for number in waiting)
+    _RECALLED.update(messages.name_task(session, number) for number in waiting)
     return " ".join(waiting)
 
 

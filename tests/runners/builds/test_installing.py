@@ -300,7 +300,7 @@ def test_a_folder_that_is_edited_while_it_is_built_is_no_build(tmp_path):
 def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is_removed(shelf, tmp_path, monkeypatch):
     helper = write_wheel(tmp_path, "4.2", name="helper", package="helper")
     monkeypatch.setattr(installing, "list_requirements", lambda: [str(helper)])
-    monkeypatch.setattr(installing, "find_import_fault", lambda *_: "")  # no numpy here: it would take a minute
+    monkeypatch.setattr(installing.store, "find_import_fault", lambda *_: "")  # no numpy here: it would take a minute
     build = install(shelf.old, shelf.home, isolated=True)
     assert build.record.packages == {"helper": "4.2"}
     assert build.installation.isolated

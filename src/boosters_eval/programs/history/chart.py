@@ -6,24 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import count_of
+from boosters_eval.reports.html import svg
 from boosters_eval.reports.html.markup import text
-from boosters_eval.reports.html.svg import (
-    RIGHT,
-    WIDTH,
-    Figure,
-    Scale,
-    color,
-    fit,
-    holdable,
-    label,
-    line,
-    px,
-    short,
-    text_width,
-    verdict_mark,
-    y_axis,
-    y_room,
-)
 from boosters_eval.reports.numbers import number
 from boosters_eval.reports.tables import Column
 
@@ -41,29 +25,33 @@ _FEW = 60  # runs that are drawn one by one; more of them are a trace with a ban
 _VERSION = 14  # characters of a version
 
 
-def draw_line(drawn: HistoryLine, series: int) -> Figure | None:
+def draw_line(drawn: HistoryLine, series: int) -> svg.Figure | None:
     """The chart, or None if there is nothing that an axis can hold."""
     every = list_values(drawn)
-    if not holdable(every):
+    if not svg.holdable(every):
         return None
     found = [(index, point) for index, point in enumerate(drawn.points) if point.value is not None]
     top = 6.0 + _MARKS * (bool(drawn.steps) + bool(_find_version_changes(drawn.points)))
     bottom = top + _PLOT
     vertical, clipped = _fit_vertical(found, every, top, bottom)
     column = Column(drawn.metric, drawn.label, drawn.higher_is_better)
-    left = y_room(vertical)
+    left = svg.y_room(vertical)
     last = len(drawn.points) - 1
-    across = Scale(0, last, left + 8, WIDTH - RIGHT) if last else Scale(-1, 1, left + 8, WIDTH - RIGHT)
+    across = (
+        svg.Scale(0, last, left + 8, svg.WIDTH - svg.RIGHT)
+        if last
+        else svg.Scale(-1, 1, left + 8, svg.WIDTH - svg.RIGHT)
+    )
     runs = _draw_runs(found, across, vertical, banded=clipped or len(found) > _FEW)
     parts = [
-        *y_axis(vertical, left, column),
-        line(left, bottom, WIDTH - 6, bottom, "axis"),
+        *svg.y_axis(vertical, left, column),
+        svg.line(left, bottom, svg.WIDTH - 6, bottom, "axis"),
         *_draw_ticks(drawn.points, across, bottom),
         *_draw_versions(drawn.points, across, top, bottom),
-        f'<g class="{color(series)}">{"".join(runs)}</g>',
+        f'<g class="{svg.color(series)}">{"".join(runs)}</g>',
         *_draw_steps(drawn, across, vertical, bottom),
     ]
-    return Figure(
+    return svg.Figure(
         name=f"{drawn.config} {drawn.target} {drawn.metric} {drawn.variant} history",
         title=f"{drawn.config}: {drawn.target}",
         height=bottom + 46,
@@ -80,17 +68,17 @@ def list_values(drawn: HistoryLine) -> list[float]:
 
 def _fit_vertical(
     found: Sequence[tuple[int, HistoryPoint]], every: list[float], top: float, bottom: float
-) -> tuple[Scale, bool]:
+) -> tuple[svg.Scale, bool]:
     """An axis that shows the changes: it holds the intervals only if they do not squeeze the values into a line."""
     values = [point.value for _, point in found if point.value is not None]
     span = max(values) - min(values)
     room = _ROOM * span
     kept = [min(max(value, min(values) - room), max(values) + room) for value in every] if span else every
-    return fit(kept, bottom - 4, top + 4), kept != every
+    return svg.fit(kept, bottom - 4, top + 4), kept != every
 
 
 def _draw_runs(
-    found: Sequence[tuple[int, HistoryPoint]], across: Scale, vertical: Scale, *, banded: bool
+    found: Sequence[tuple[int, HistoryPoint]], across: svg.Scale, vertical: svg.Scale, *, banded: bool
 ) -> Iterator[str]:
     """Each run with its interval; a band if bars would hide the values, and a trace alone if there are many."""
     bounded = [
@@ -101,7 +89,7 @@ def _draw_runs(
     few = len(found) <= _FEW
     if not banded or len(bounded) == 1:
         for x, low, high in bounded:
-            yield line(x, low, x, high, "whisker")
+            yield svg.line(x, low, x, high, "whisker")
     elif bounded:
         upper, lower = [(x, high) for x, _, high in bounded], [(x, low) for x, low, _ in reversed(bounded)]
         yield f'<polygon class="area" points="{_path([*upper, *lower])}"/>'
@@ -110,16 +98,16 @@ def _draw_runs(
         if few or not point.searched:
             kind = "mean" if point.searched else "open"
             title = f"<title>{text(_describe_point(point))}</title>"
-            at = f'cx="{px(across(index))}" cy="{px(vertical(point.value or 0.0))}"'
+            at = f'cx="{svg.px(across(index))}" cy="{svg.px(vertical(point.value or 0.0))}"'
             yield f'<circle class="{kind}" {at} r="{"3" if few else "2"}">{title}</circle>'
 
 
-def _within(scale: Scale, value: float) -> float:
+def _within(scale: svg.Scale, value: float) -> float:
     return scale(min(max(value, scale.low), scale.high))
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:
-    return " ".join(f"{px(x)},{px(y)}" for x, y in places)
+    return " ".join(f"{svg.px(x)},{svg.px(y)}" for x, y in places)
 
 
 def _describe_point(point: HistoryPoint) -> str:
@@ -130,47 +118,49 @@ def _describe_point(point: HistoryPoint) -> str:
     return f"{point.name}: {number(point.value or 0.0, 5)}{bounds}{reserve}; {when}"
 
 
-def _draw_ticks(points: Sequence[HistoryPoint], across: Scale, bottom: float) -> Iterator[str]:
+def _draw_ticks(points: Sequence[HistoryPoint], across: svg.Scale, bottom: float) -> Iterator[str]:
     """The commit and the date of some runs: the latest, and as many before it as there is room for."""
-    free = WIDTH + _GAP
+    free = svg.WIDTH + _GAP
     for index in range(len(points) - 1, -1, -1):
-        names = (short(points[index].commit, 11), points[index].started_at[:10])
-        half = max(text_width(name, _TICK) for name in names) / 2
-        middle = min(max(across(index), half + 1), WIDTH - half - 1)
+        names = (svg.short(points[index].commit, 11), points[index].started_at[:10])
+        half = max(svg.text_width(name, _TICK) for name in names) / 2
+        middle = min(max(across(index), half + 1), svg.WIDTH - half - 1)
         if middle + half + _GAP > free or middle - half < 0:
             continue
         free = middle - half
-        yield line(across(index), bottom, across(index), bottom + 4, "axis")
+        yield svg.line(across(index), bottom, across(index), bottom + 4, "axis")
         for row, name in enumerate(filter(None, names)):
-            yield label(middle, bottom + 15 + 12 * row, name, "tick", "middle")
-    yield label((across.start + across.end) / 2, bottom + 42, "runs, the latest on the right", "title", "middle")
+            yield svg.label(middle, bottom + 15 + 12 * row, name, "tick", "middle")
+    yield svg.label((across.start + across.end) / 2, bottom + 42, "runs, the latest on the right", "title", "middle")
 
 
-def _draw_versions(points: Sequence[HistoryPoint], across: Scale, top: float, bottom: float) -> Iterator[str]:
+def _draw_versions(points: Sequence[HistoryPoint], across: svg.Scale, top: float, bottom: float) -> Iterator[str]:
     """A mark where the version changes; its name where there is room."""
     free = 0.0
     for index in _find_version_changes(points):
         x = (across(index - 1) + across(index)) / 2
-        yield line(x, top - 2, x, bottom, "version")
-        name = short(points[index].version, _VERSION)
-        half = text_width(name, _TICK) / 2
-        middle = min(max(x, half + 1), WIDTH - half - 1)
+        yield svg.line(x, top - 2, x, bottom, "version")
+        name = svg.short(points[index].version, _VERSION)
+        half = svg.text_width(name, _TICK) / 2
+        middle = min(max(x, half + 1), svg.WIDTH - half - 1)
         if middle - half > free:
             free = middle + half + 4
-            yield label(middle, top - 6, name, "tick", "middle")
+            yield svg.label(middle, top - 6, name, "tick", "middle")
 
 
-def _draw_steps(drawn: HistoryLine, across: Scale, vertical: Scale, bottom: float) -> Iterator[str]:
+def _draw_steps(drawn: HistoryLine, across: svg.Scale, vertical: svg.Scale, bottom: float) -> Iterator[str]:
     """The levels before and after each step, and a mark above it."""
     for step in drawn.steps:
         x = (across(step.index - 1) + across(step.index)) / 2
-        yield f'<g class="{step.verdict}">{line(x, 8, x, bottom, "step")}</g>'
+        yield f'<g class="{step.verdict}">{svg.line(x, 8, x, bottom, "step")}</g>'
     for step in drawn.steps:
         x = (across(step.index - 1) + across(step.index)) / 2
         levels = ((step.first, step.index - 1, step.before), (step.index, step.end - 1, step.after))
-        drawn_levels = "".join(line(across(a), vertical(at), across(b), vertical(at), "level") for a, b, at in levels)
+        drawn_levels = "".join(
+            svg.line(across(a), vertical(at), across(b), vertical(at), "level") for a, b, at in levels
+        )
         yield f'<g class="{step.verdict}">{drawn_levels}</g>'
-        yield verdict_mark(x, 8, step.verdict, step.sentence)
+        yield svg.verdict_mark(x, 8, step.verdict, step.sentence)
 
 
 def _describe_line(drawn: HistoryLine) -> str:

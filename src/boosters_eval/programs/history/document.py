@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.text import count_of, group_digits
 from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time
 from boosters_eval.programs.history.chart import draw_line, list_values
-from boosters_eval.reports.document import (
-    Card,
-    Charts,
-    Details,
-    Document,
-    Fact,
-    Group,
-    MarkedCell,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Results,
-    Section,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.html.svg import holdable
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent_change, tell_apart
 from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
@@ -30,7 +17,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.history.model import Change, HistoryListing, HistoryRun, RunEntry
     from boosters_eval.programs.history.report import HistoryLine, HistoryPoint, HistoryReport, HistoryStep
-    from boosters_eval.reports.document import Block, PlainCell
 
     _Found = tuple[HistoryLine, HistoryStep]
 
@@ -44,20 +30,20 @@ _COLUMNS = tuple(
 )
 
 
-def lay_out_listing(found: HistoryListing) -> Document:
+def lay_out_listing(found: HistoryListing) -> doc.Document:
     headings = ("run", "started", "suite", "commit", "versions", "machine", "cells", "against the run before")
-    table = PlainTable("Runs", headings, tuple(map(_summarize_run, found.runs)))
-    runs = Section("runs", "", (table,) if found.runs else (), search="Filter runs")
-    return Document("History", sections=(runs, _note(found.remarks)))
+    table = doc.PlainTable("Runs", headings, tuple(map(_summarize_run, found.runs)))
+    runs = doc.Section("runs", "", (table,) if found.runs else (), search="Filter runs")
+    return doc.Document("History", sections=(runs, _note(found.remarks)))
 
 
-def _note(remarks: Sequence[str]) -> Section:
+def _note(remarks: Sequence[str]) -> doc.Section:
     """What a terminal says behind "Note:"."""
     texts = tuple(f"{remark[0].upper()}{remark[1:]}" for remark in remarks)
-    return Section("notes", "Notes", (Notes(texts),) if texts else ())
+    return doc.Section("notes", "Notes", (doc.Notes(texts),) if texts else ())
 
 
-def lay_out_run(run: HistoryRun) -> Document:
+def lay_out_run(run: HistoryRun) -> doc.Document:
     entry = run.entry
     facts = {
         "run": entry.reference,
@@ -75,18 +61,18 @@ def lay_out_run(run: HistoryRun) -> Document:
         "imported" if entry.origin == "import" else "folder": entry.source,
     }
     headings = ("benchmark", "competitor", "metric", "mean", "splits", "before", "verdict")
-    numbers = PlainTable("Numbers", headings, tuple(map(_tell_change, run.changes)), keys=2)
-    return Document(
+    numbers = doc.PlainTable("Numbers", headings, tuple(map(_tell_change, run.changes)), keys=2)
+    return doc.Document(
         f"Run {entry.reference}",
         sections=(
-            Section("run", "", (PlainTable.of_facts("Run", facts),)),
-            Section("numbers", "", (numbers,) if run.changes else ()),
+            doc.Section("run", "", (doc.PlainTable.of_facts("Run", facts),)),
+            doc.Section("numbers", "", (numbers,) if run.changes else ()),
             _note(run.remarks),
         ),
     )
 
 
-def _summarize_run(run: HistoryRun) -> tuple[PlainCell, ...]:
+def _summarize_run(run: HistoryRun) -> tuple[doc.PlainCell, ...]:
     entry = run.entry
     return (
         entry.reference + (f" ({entry.name})" if entry.name else ""),
@@ -119,17 +105,17 @@ def _sum_up(run: HistoryRun) -> str:
     return ", ".join(parts)
 
 
-def _tell_change(change: Change) -> tuple[PlainCell, ...]:
+def _tell_change(change: Change) -> tuple[doc.PlainCell, ...]:
     failed = f" ({change.failed} failed)" if change.failed else ""
     before = change.before_mean
     return (
         change.config,
         " ".join(filter(None, [change.target, change.version])),
         change.metric or "-",
-        "-" if change.mean is None else MarkedCell(f"{change.mean:.6g}", value=change.mean),
-        MarkedCell(f"{change.n}{failed}", value=change.n),
-        "-" if before is None else MarkedCell(f"{before:.6g}", value=before),
-        MarkedCell(change.verdict or "-", change.verdict),
+        "-" if change.mean is None else doc.MarkedCell(f"{change.mean:.6g}", value=change.mean),
+        doc.MarkedCell(f"{change.n}{failed}", value=change.n),
+        "-" if before is None else doc.MarkedCell(f"{before:.6g}", value=before),
+        doc.MarkedCell(change.verdict or "-", change.verdict),
     )
 
 
@@ -141,7 +127,7 @@ def _list_versions(entry: RunEntry) -> str:
     return ", ".join(f"{name} {version}".rstrip() for name, version in entry.versions.items())
 
 
-def lay_out_report(report: HistoryReport) -> Document:
+def lay_out_report(report: HistoryReport) -> doc.Document:
     """What changed first, then every series with its chart and its runs; in text, where every series stands."""
     found = [(one, step) for one in report.lines for step in one.steps]
     found.sort(key=lambda pair: pair[1].started_at, reverse=True)
@@ -152,20 +138,20 @@ def lay_out_report(report: HistoryReport) -> Document:
     for one in report.lines:
         by_config.setdefault(one.config, []).append(one)
     colors = {name: index for index, name in enumerate(dict.fromkeys(one.target for one in report.lines))}
-    cards = tuple(Group(config, tuple(_make_cards(members, colors))) for config, members in by_config.items())
-    return Document(
+    cards = tuple(doc.Group(config, tuple(_make_cards(members, colors))) for config, members in by_config.items())
+    return doc.Document(
         "History",
         answer=tuple(_answer(report, found)),
         lead=lead,
         facts=_list_facts(report),
         sections=(
-            Section("lead", "", (Paragraph(lead),), only="text"),
-            Section(
+            doc.Section("lead", "", (doc.Paragraph(lead),), only="text"),
+            doc.Section(
                 "steps", "Changes", tuple(_lay_out_steps(found)), search="Filter changes" if len(found) > 1 else ""
             ),
-            Section("lines", "Series", cards, search="Filter series", only="page"),
-            Section("ends", "", tuple(_tabulate(*one) for one in by_config.items()), only="text"),
-            Section("notes", "Notes", (Notes(report.notes),)),
+            doc.Section("lines", "Series", cards, search="Filter series", only="page"),
+            doc.Section("ends", "", tuple(_tabulate(*one) for one in by_config.items()), only="text"),
+            doc.Section("notes", "Notes", (doc.Notes(report.notes),)),
         ),
     )
 
@@ -196,49 +182,51 @@ def _answer(report: HistoryReport, found: Sequence[_Found]) -> Iterator[str]:
     yield f"No change was detected in {series}.{rest}"
 
 
-def _list_facts(report: HistoryReport) -> tuple[Fact, ...]:
+def _list_facts(report: HistoryReport) -> tuple[doc.Fact, ...]:
     steps = [step for one in report.lines for step in one.steps]
     lost = len({(failure.run, failure.started_at) for failure in report.failures})
     worse = sum(step.verdict == "worse" for step in steps)
     return (
-        Fact("Runs", group_digits(report.n_runs)),
-        Fact("Series", group_digits(len(report.lines))),
-        Fact("Changes", group_digits(len(steps))),
-        Fact("For the worse", group_digits(worse), alarm=worse > 0),
-        *([Fact("All cells failed", count_of(lost, "run"), alarm=True)] if lost else []),
-        Fact("Machines", group_digits(len({one.machine for one in report.lines}))),
+        doc.Fact("Runs", group_digits(report.n_runs)),
+        doc.Fact("Series", group_digits(len(report.lines))),
+        doc.Fact("Changes", group_digits(len(steps))),
+        doc.Fact("For the worse", group_digits(worse), alarm=worse > 0),
+        *([doc.Fact("All cells failed", count_of(lost, "run"), alarm=True)] if lost else []),
+        doc.Fact("Machines", group_digits(len({one.machine for one in report.lines}))),
     )
 
 
-def _lay_out_steps(found: Sequence[_Found]) -> Iterator[Block]:
+def _lay_out_steps(found: Sequence[_Found]) -> Iterator[doc.Block]:
     if found:
         headings = (
             "Since", "Date", "Benchmark", "Competitor", "Metric", "Change", "Before", "After", "%", "Runs", "p",
             "Version", "Machine",
         )  # fmt: skip
-        yield PlainTable("Changes", headings, tuple(_tell_step(*pair) for pair in found[:_MOST_STEPS]), measured=True)
+        yield doc.PlainTable(
+            "Changes", headings, tuple(_tell_step(*pair) for pair in found[:_MOST_STEPS]), measured=True
+        )
     if len(found) > _MOST_STEPS:
         hidden = group_digits(len(found) - _MOST_STEPS)
-        yield Paragraph(f"The latest {_MOST_STEPS}; {hidden} earlier ones are in the JSON.")
+        yield doc.Paragraph(f"The latest {_MOST_STEPS}; {hidden} earlier ones are in the JSON.")
 
 
-def _tell_step(one: HistoryLine, step: HistoryStep) -> tuple[PlainCell, ...]:
+def _tell_step(one: HistoryLine, step: HistoryStep) -> tuple[doc.PlainCell, ...]:
     before, after = tell_apart(step.before, step.after)
     versions = dict.fromkeys((step.version_before, step.version_after))
     return (
         *(step.name, step.started_at[:10], one.config, one.target, one.label),
-        MarkedCell(step.verdict, step.verdict),
-        MarkedCell(before, value=step.before),
-        MarkedCell(after, value=step.after),
-        MarkedCell(percent_change(step.percent), value=step.percent),
-        MarkedCell(f"{step.n_before} + {step.n_after}", value=step.n_before + step.n_after),
-        MarkedCell(p_value(step.p_value), value=step.p_value),
+        doc.MarkedCell(step.verdict, step.verdict),
+        doc.MarkedCell(before, value=step.before),
+        doc.MarkedCell(after, value=step.after),
+        doc.MarkedCell(percent_change(step.percent), value=step.percent),
+        doc.MarkedCell(f"{step.n_before} + {step.n_after}", value=step.n_before + step.n_after),
+        doc.MarkedCell(p_value(step.p_value), value=step.p_value),
         " → ".join(versions),
         one.machine_label,
     )
 
 
-def _tabulate(config: str, lines: Sequence[HistoryLine]) -> Results:
+def _tabulate(config: str, lines: Sequence[HistoryLine]) -> doc.Results:
     """Where every series of a benchmark stands, with what is to be said of it."""
     rows = []
     for one in lines:
@@ -257,10 +245,10 @@ def _tabulate(config: str, lines: Sequence[HistoryLine]) -> Results:
             said.setdefault(note, {})[f"{one.target} {one.label}"] = None
     notes = (f"{', '.join(who)}: {note}" for note, who in said.items())
     names = ("Competitor", "Metric", "Machine")
-    return Results(ReportTable(config, names, _COLUMNS, tuple(rows), notes=tuple(notes)))
+    return doc.Results(ReportTable(config, names, _COLUMNS, tuple(rows), notes=tuple(notes)))
 
 
-def _make_cards(lines: Sequence[HistoryLine], colors: dict[str, int]) -> Iterator[Card]:
+def _make_cards(lines: Sequence[HistoryLine], colors: dict[str, int]) -> Iterator[doc.Card]:
     """A card per competitor, machine and variant: the charts, what is to be said of them, and the runs."""
     cards: dict[tuple[str, str, str], list[HistoryLine]] = {}
     for one in lines:
@@ -270,12 +258,12 @@ def _make_cards(lines: Sequence[HistoryLine], colors: dict[str, int]) -> Iterato
         shown = [one for one in members if one.primary or one.metric in _SHOWN_AT_ONCE or one.steps] or members[:1]
         others = [one for one in members if one not in shown]
         series = colors[first.target]
-        blocks: list[Block] = [_draw(shown, series)]
+        blocks: list[doc.Block] = [_draw(shown, series)]
         if others:
-            blocks.append(Details(count_of(len(others), "further metric"), (_draw(others, series),)))
+            blocks.append(doc.Details(count_of(len(others), "further metric"), (_draw(others, series),)))
         if notes := _gather_notes(members):
-            blocks.append(Notes(notes))
-        yield Card(
+            blocks.append(doc.Notes(notes))
+        yield doc.Card(
             first.target,
             (*blocks, _fold_runs(members)),
             aside="; ".join(filter(None, [f"on {first.machine_label or 'an unknown machine'}", first.variant])),
@@ -283,8 +271,8 @@ def _make_cards(lines: Sequence[HistoryLine], colors: dict[str, int]) -> Iterato
         )
 
 
-def _draw(lines: Sequence[HistoryLine], series: int) -> Charts:
-    return Charts(lambda: [figure for one in lines if (figure := draw_line(one, series))])
+def _draw(lines: Sequence[HistoryLine], series: int) -> doc.Charts:
+    return doc.Charts(lambda: [figure for one in lines if (figure := draw_line(one, series))])
 
 
 def _gather_notes(lines: Sequence[HistoryLine]) -> tuple[str, ...]:
@@ -297,7 +285,7 @@ def _gather_notes(lines: Sequence[HistoryLine]) -> tuple[str, ...]:
     return tuple(note if len(who) == len(lines) else f"{', '.join(who)}: {note}" for note, who in said.items())
 
 
-def _fold_runs(lines: Sequence[HistoryLine]) -> Details:
+def _fold_runs(lines: Sequence[HistoryLine]) -> doc.Details:
     """The numbers behind the charts: one table per card, the latest run first."""
     rows: dict[str, tuple[HistoryPoint, dict[int, HistoryPoint]]] = {}
     for position, one in enumerate(lines):
@@ -317,11 +305,13 @@ def _fold_runs(lines: Sequence[HistoryLine]) -> Details:
     first = lines[0]
     name = ", ".join(filter(None, [f"Runs of {first.target} on {first.config}", first.machine_label, first.variant]))
     headings = ("Commit", "Date", "Version", *(one.label for one in lines), "Run")
-    return Details(what, (PlainTable(name, headings, cells, measured=True),))
+    return doc.Details(what, (doc.PlainTable(name, headings, cells, measured=True),))
 
 
-def _tell_value(point: HistoryPoint | None) -> PlainCell:
+def _tell_value(point: HistoryPoint | None) -> doc.PlainCell:
     if point is None:
         return None
     failed = f" ({point.failed} failed)" if point.failed else ""
-    return MarkedCell(f"{'not finite' if point.value is None else number(point.value, 5)}{failed}", value=point.value)
+    return doc.MarkedCell(
+        f"{'not finite' if point.value is None else number(point.value, 5)}{failed}", value=point.value
+    )

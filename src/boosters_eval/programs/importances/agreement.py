@@ -18,17 +18,8 @@ import numpy as np
 from boosters_eval.core.text import clean
 from boosters_eval.programs.benchmark.comparisons import split_fields
 from boosters_eval.programs.importances.records import AgreementReading, DisputedRow, Explanation, Kind, PairAgreement
+from boosters_eval.stats import ranks
 from boosters_eval.stats.observations import Observation
-from boosters_eval.stats.ranks import (
-    FEWEST_SPLITS,
-    correlation,
-    cosine,
-    kendall_tau,
-    row_distances,
-    split_shares,
-    tau_interval,
-    top_overlap,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,10 +67,10 @@ def compare_rankings(
         for first, second in combinations(values[a], 2) if a == b else same:
             tally.n += 1
             sides = values[a][first], values[b][second]
-            if (tau := kendall_tau(*sides)) is not None:
+            if (tau := ranks.kendall_tau(*sides)) is not None:
                 tally.taus[first, second] = tau
-            tally.overlaps += _known(top_overlap(*sides, top))
-            tally.cosines += _known(cosine(*sides))
+            tally.overlaps += _known(ranks.top_overlap(*sides, top))
+            tally.cosines += _known(ranks.cosine(*sides))
         low, high = _interval(tally, cells[a], count, own=a == b) or (None, None)
         yield PairAgreement(
             kind=kind,
@@ -105,11 +96,11 @@ def _interval(
     tally: _Tally, cells: Mapping[Repeat, Explanation], count: int, *, own: bool
 ) -> tuple[float, float] | None:
     """The interval of the mean tau: over splits, or, of a library with itself, over pairs of them."""
-    values = split_shares(tally.taus) if own else {repeat: tau for (repeat, _), tau in tally.taus.items()}
+    values = ranks.split_shares(tally.taus) if own else {repeat: tau for (repeat, _), tau in tally.taus.items()}
     seen = {repeat: observe(cells[repeat], value) for repeat, value in values.items()}
     if len(seen) < 2:
         return None
-    return tau_interval(seen, count, of_pairs=own)
+    return ranks.tau_interval(seen, count, of_pairs=own)
 
 
 def observe(cell: Explanation, value: float) -> Observation:
@@ -165,9 +156,9 @@ class RowsAgreement:
         tally.n += 1
         tally.note_largest(np.abs(first - second), rows)
         if kind == "predictions":
-            tally.correlations += _known(correlation(first, second))
+            tally.correlations += _known(ranks.correlation(first, second))
         else:
-            distances = row_distances(first, second)
+            distances = ranks.row_distances(first, second)
             kept = distances[np.isfinite(distances)]
             tally.distances += [float(np.median(kept))] if len(kept) else []
 
@@ -206,7 +197,7 @@ def _read(pair: PairAgreement, own: Mapping[tuple[str, str], float | None]) -> A
     selves = [tau for name in (pair.a, pair.b) if (tau := own.get((pair.kind, name))) is not None]
     if len(selves) < 2 or pair.tau is None:
         return ""
-    if pair.low is None or pair.high is None or pair.n < FEWEST_SPLITS:
+    if pair.low is None or pair.high is None or pair.n < ranks.FEWEST_SPLITS:
         return "cannot be told"
     if pair.high < min(selves):
         return "less"

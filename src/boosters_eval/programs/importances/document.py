@@ -30,19 +30,7 @@ from boosters_eval.programs.importances.tables import (
     order_shown,
     write_answer,
 )
-from boosters_eval.reports.document import (
-    Block,
-    Card,
-    Charts,
-    Details,
-    Document,
-    Fact,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Results,
-    Section,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.html.features import Bees, Dot, bee_charts, dot_charts, heat_chart
 from boosters_eval.reports.numbers import MISSING, as_given, number
 from boosters_eval.stats.inference import doubled_ranks
@@ -72,43 +60,43 @@ class ImportancesDocument(ReportDocument):
     unsupported: tuple[AbsentPair, ...] = ()
     unavailable: tuple[AbsentPair, ...] = ()
 
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         """The answer, a card per table with its charts, then all that the numbers rest on."""
         failed = show_errors(self.failed, self.unsupported, self.unavailable)
         swarms = tuple(_swarm(one, self.top) for one in self.findings if one.swarm)
-        nothing = (Paragraph("No cell finished."),)
-        return Document(
+        nothing = (doc.Paragraph("No cell finished."),)
+        return doc.Document(
             self.title,
             self.answer,
             self.lead,
             self.facts,
             sections=(
-                Section("checks", "Checks", self._results("checks") if self.tables else nothing),
-                Section("importances", "Importances", self._results("importance")),
-                Section("agreement", "Agreement", self._results("agreement")),
-                Section("predictions", "Predictions", self._results("predictions")),
-                Section("attributions", "Attributions", swarms, only="page"),
+                doc.Section("checks", "Checks", self._results("checks") if self.tables else nothing),
+                doc.Section("importances", "Importances", self._results("importance")),
+                doc.Section("agreement", "Agreement", self._results("agreement")),
+                doc.Section("predictions", "Predictions", self._results("predictions")),
+                doc.Section("attributions", "Attributions", swarms, only="page"),
                 *(part for one in self.findings if one.disputed for part in _disputed_sections(one, self.findings)),
                 *(() if failed is None else (failed,)),
-                Section("notes", "Notes", (Notes(self.notes),) if self.notes else ()),
+                doc.Section("notes", "Notes", (doc.Notes(self.notes),) if self.notes else ()),
                 *self.ending(),
             ),
         )
 
-    def _results(self, about: str) -> tuple[Results, ...]:
+    def _results(self, about: str) -> tuple[doc.Results, ...]:
         """The tables of one subject, each with its sentence and its pictures."""
-        return tuple(Results(table, self._charts(table)) for table in self.tables if table.keys["about"] == about)
+        return tuple(doc.Results(table, self._charts(table)) for table in self.tables if table.keys["about"] == about)
 
-    def _charts(self, table: ReportTable) -> Charts | None:
+    def _charts(self, table: ReportTable) -> doc.Charts | None:
         kind = next((kind for kind in KINDS if kind == table.keys.get("kind")), None)
         if kind is None:
             return None
         one = next(found for found in self.findings if found.benchmark == table.keys["benchmark"])
         if table.keys["about"] == "agreement":
-            return Charts(partial(_draw_heat, one, kind))
+            return doc.Charts(partial(_draw_heat, one, kind))
         names = dict.fromkeys(name for found in self.findings for name in found.libraries)
         series = {one.marked(name): place for place, name in enumerate(names)}
-        return Charts(partial(_draw_dots, one, kind, self.top, series))
+        return doc.Charts(partial(_draw_dots, one, kind, self.top, series))
 
 
 def build_document(
@@ -173,15 +161,15 @@ def _tell_benchmark(one: BenchmarkFindings | None, benchmark: str, explanations:
         yield one.correlated[0].text
 
 
-def _list_facts(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[Fact]:
+def _list_facts(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[doc.Fact]:
     failed = {(one.benchmark, check.library) for one in findings for check in one.checks if check.verdict == "fails"}
-    yield Fact(label="Libraries", value=group_digits(len({name for one in findings for name in one.libraries})))
-    yield Fact(label="Seeds", value=group_digits(len({seed for one in findings for seed in one.seeds})))
-    yield Fact(label="Features", value=", ".join(group_digits(one.n_features) for one in findings) or MISSING)
-    yield Fact(label="Rows measured", value=", ".join(group_digits(one.n_rows) for one in findings) or MISSING)
+    yield doc.Fact(label="Libraries", value=group_digits(len({name for one in findings for name in one.libraries})))
+    yield doc.Fact(label="Seeds", value=group_digits(len({seed for one in findings for seed in one.seeds})))
+    yield doc.Fact(label="Features", value=", ".join(group_digits(one.n_features) for one in findings) or MISSING)
+    yield doc.Fact(label="Rows measured", value=", ".join(group_digits(one.n_rows) for one in findings) or MISSING)
     broken = {name for _, name in failed}
-    yield Fact(label="Libraries that fail a check", value=group_digits(len(broken)), alarm=bool(broken))
-    yield Fact(label="Cells failed", value=group_digits(len(explanations.errors)), alarm=bool(explanations.errors))
+    yield doc.Fact(label="Libraries that fail a check", value=group_digits(len(broken)), alarm=bool(broken))
+    yield doc.Fact(label="Cells failed", value=group_digits(len(explanations.errors)), alarm=bool(explanations.errors))
 
 
 def _describe(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[tuple[str, str]]:
@@ -258,14 +246,14 @@ def _draw_bees(one: BenchmarkFindings, top: int) -> list[Figure]:
     return bee_charts(f"Attributions on {one.benchmark}", axis, names, panels, ("low value", "high"))
 
 
-def _swarm(one: BenchmarkFindings, top: int) -> Card:
+def _swarm(one: BenchmarkFindings, top: int) -> doc.Card:
     points = (
         f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its color is the"
         " rank of the feature's value among them; missing values and categories are gray."
     )
     left_out = one.broken("shap")
     notes = (points, *([f"Not drawn, because a check fails: {', '.join(left_out)}."] if left_out else ()))
-    return Card(one.benchmark, (Charts(partial(_draw_bees, one, top)), Notes(notes)))
+    return doc.Card(one.benchmark, (doc.Charts(partial(_draw_bees, one, top)), doc.Notes(notes)))
 
 
 def _shades(feature: SwarmFeature) -> list[float | None]:
@@ -277,23 +265,26 @@ def _shades(feature: SwarmFeature) -> list[float | None]:
     return [None if value is None else next(ranks) for value in feature.values]
 
 
-def _disputed_sections(findings: BenchmarkFindings, every: Sequence[BenchmarkFindings]) -> Iterator[Section]:
+def _disputed_sections(findings: BenchmarkFindings, every: Sequence[BenchmarkFindings]) -> Iterator[doc.Section]:
     """The rows by predictions and by attributions: on the page with a fold for each row, in text with long lines."""
     place = [one.benchmark for one in every].index(findings.benchmark)
     where = f" on {findings.benchmark}" if len(every) > 1 else ""
     for only in ("page", "text"):
-        blocks: list[Block] = []
+        blocks: list[doc.Block] = []
         for by, among in (("predictions", ""), ("attributions", ", among libraries that fail no check of them")):
             rows = [row for row in findings.disputed if row.by == by]
             if rows:
                 about = " ".join([f"Where the {by} of two libraries differ most{among}.", *_define(findings, by)])
-                blocks += [Paragraph(about), _list_rows(findings, rows, f"Rows by {by}{where}", folded=only == "page")]
+                blocks += [
+                    doc.Paragraph(about),
+                    _list_rows(findings, rows, f"Rows by {by}{where}", folded=only == "page"),
+                ]
                 blocks += [_fold(findings, row) for row in rows] if only == "page" else []
         title, anchor = f"Rows of most disagreement{where}", f"rows-{place}" if place else "rows"
-        yield Section(anchor, title, tuple(blocks), short=f"Rows{where}", only=only, detail=True)
+        yield doc.Section(anchor, title, tuple(blocks), short=f"Rows{where}", only=only, detail=True)
 
 
-def _list_rows(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, *, folded: bool) -> PlainTable:
+def _list_rows(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, *, folded: bool) -> doc.PlainTable:
     libraries = [library for library in findings.libraries if any(library in row.predictions for row in rows)]
     explained = any(row.attributions for row in rows)
     cells = [
@@ -310,7 +301,7 @@ def _list_rows(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: s
     ]
     of = ("Of",) if findings.outputs else ()
     further = () if folded else ("Values", *(("Largest attributions",) if explained else ()))
-    return PlainTable(
+    return doc.PlainTable(
         name=name,
         headings=(
             "Row",
@@ -325,7 +316,7 @@ def _list_rows(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: s
     )
 
 
-def _fold(findings: BenchmarkFindings, row: DisputedRow) -> Details:
+def _fold(findings: BenchmarkFindings, row: DisputedRow) -> doc.Details:
     """A row's values and what each library attributes to them; of features that matter little, the values alone."""
     libraries = list(row.attributions)
     cells = [
@@ -333,10 +324,10 @@ def _fold(findings: BenchmarkFindings, row: DisputedRow) -> Details:
         for name in _features(findings, row)
     ]
     title = f"Row {row.row}"
-    table = PlainTable(name=f"{title} by {row.by}", headings=("Feature", "Value", *libraries), rows=tuple(cells))
+    table = doc.PlainTable(name=f"{title} by {row.by}", headings=("Feature", "Value", *libraries), rows=tuple(cells))
     to = "" if row.output is None else f" to {findings.outputs[row.output]}"
     aside = f"values, and the largest attributions{to}" if libraries else "values"
-    return Details(title=title, aside=aside, blocks=(table,), long=True)
+    return doc.Details(title=title, aside=aside, blocks=(table,), long=True)
 
 
 def _features(findings: BenchmarkFindings, row: DisputedRow) -> list[str]:

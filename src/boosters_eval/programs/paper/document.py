@@ -10,22 +10,7 @@ from boosters_eval import metrics
 from boosters_eval.core.text import clean, count_of
 from boosters_eval.programs.paper.comparison import NOT_RECORDED, NOT_STATED, halve_last_digit, to_decimal
 from boosters_eval.programs.paper.tolerances import canonicalize
-from boosters_eval.reports.document import (
-    Block,
-    Charts,
-    Details,
-    Document,
-    Fact,
-    Group,
-    Listing,
-    ListItem,
-    MarkedCell,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Results,
-    Section,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.html.charts import draw_table
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.tables import Column, ReportTable, Row, TableCell
@@ -61,27 +46,27 @@ OVERALL: dict[PaperVerdict, str] = {
 _MOST_DECIMALS = 12
 
 
-def lay_out_results(results: PaperResults) -> Document:
+def lay_out_results(results: PaperResults) -> doc.Document:
     rows = tuple(
         (found.table, found.row, found.dataset, found.status.replace("_", " "), found.summary() or "-")
         for found in results.targets
     )
-    table = PlainTable("Measured", ("table", "row", "data set", "status", "measured"), rows, keys=3)
+    table = doc.PlainTable("Measured", ("table", "row", "data set", "status", "measured"), rows, keys=3)
     done = sum(found.status == "ok" for found in results.targets)
     answer = f"{done} of {count_of(len(rows), 'target')} ran."
-    return Document(f"Results: {results.paper}", (answer,), sections=(Section("results", "", (table,)),))
+    return doc.Document(f"Results: {results.paper}", (answer,), sections=(doc.Section("results", "", (table,)),))
 
 
-def lay_out_comparison(comparison: PaperComparison) -> Document:
+def lay_out_comparison(comparison: PaperComparison) -> doc.Document:
     """The report, in the order of the specification's sample. The page has charts instead of the printed tables."""
     when = f"Run {comparison.run_id}" if comparison.run_id else "Nothing was run"
     when += f" of {comparison.date}" if comparison.date else ""
     when += f" on {comparison.hardware}." if comparison.hardware else "."
     alarming = ("deviation", "significant_deviation", "missing")
-    facts = [Fact("Confidence", comparison.confidence.capitalize(), alarm=comparison.confidence == "low")]
+    facts = [doc.Fact("Confidence", comparison.confidence.capitalize(), alarm=comparison.confidence == "low")]
     for status, count in comparison.counts.items():
-        facts.append(Fact(MARKS[status][0], str(count), alarm=status in alarming and count > 0))
-    return Document(
+        facts.append(doc.Fact(MARKS[status][0], str(count), alarm=status in alarming and count > 0))
+    return doc.Document(
         "Benchmark Validation Report",
         answer=tuple(conclude(comparison)),
         lead=f"{_name_paper(comparison)}. {when}",
@@ -239,7 +224,7 @@ def _explain_deviation(
     return tuple(filter(None, (metric.explanation, *metric.notes, same, open_to_doubt, *target.notes)))
 
 
-def _summarize(comparison: PaperComparison) -> Section:
+def _summarize(comparison: PaperComparison) -> doc.Section:
     head = {
         "Paper": _name_paper(comparison),
         "Source": comparison.source,
@@ -250,54 +235,54 @@ def _summarize(comparison: PaperComparison) -> Section:
     }
     counts = [(f"{name}{meaning}", comparison.counts[status]) for status, (name, meaning) in MARKS.items()]
     blocks = (
-        Listing(tuple(ListItem("", f"{name}:", f" {text}") for name, text in head.items() if text)),
-        PlainTable("Summary", ("Status", "Count"), tuple(counts)),
-        Listing((ListItem("", "Overall:", f" {OVERALL[comparison.verdict]}"),)),
+        doc.Listing(tuple(doc.ListItem("", f"{name}:", f" {text}") for name, text in head.items() if text)),
+        doc.PlainTable("Summary", ("Status", "Count"), tuple(counts)),
+        doc.Listing((doc.ListItem("", "Overall:", f" {OVERALL[comparison.verdict]}"),)),
     )
-    return Section("counts", "Summary", blocks, only="text", detail=True)
+    return doc.Section("counts", "Summary", blocks, only="text", detail=True)
 
 
-def _lay_out_tables(comparison: PaperComparison) -> Iterator[Section]:
+def _lay_out_tables(comparison: PaperComparison) -> Iterator[doc.Section]:
     """The paper's tables: in text as it prints them, one per data set; on the page one per metric, beside a chart."""
     grouped: dict[str, dict[str, list[TargetComparison]]] = {}
     for target in comparison.targets:
         title = f"{target.table}: {target.title}" if target.title else target.table
         grouped.setdefault(title, {}).setdefault(target.dataset, []).append(target)
     headings = ("Model", "Metric", "Paper", "Ours", "Diff", "Status", "Tolerance", "z", "n")
-    pages: list[Block] = []
+    pages: list[doc.Block] = []
     cards = 0
     for i, (title, datasets) in enumerate(grouped.items()):
-        printed: list[Block] = []
-        drawn: list[Block] = []
+        printed: list[doc.Block] = []
+        drawn: list[doc.Block] = []
         for dataset, targets in datasets.items():
             rows = tuple(row for target in targets for row in _print_rows(target))
-            printed.append(Group(dataset, (PlainTable(f"{title}, {dataset}", headings, rows, keys=2),)))
+            printed.append(doc.Group(dataset, (doc.PlainTable(f"{title}, {dataset}", headings, rows, keys=2),)))
             names = dict.fromkeys(metric.metric_name for target in targets for metric in target.metrics)
             tables = [_make_table(title, dataset, name, targets) for name in names or ("",)]
-            drawn += [Results(table, Charts(partial(draw_table, table, {}, 0.05))) for table in tables]
+            drawn += [doc.Results(table, doc.Charts(partial(draw_table, table, {}, 0.05))) for table in tables]
         cards += len(drawn)
         every = [target for targets in datasets.values() for target in targets]
         conditions = tuple(_list_conditions(every))
-        about = [Details("Conditions", (Listing.of(*conditions),))] if conditions else []
+        about = [doc.Details("Conditions", (doc.Listing.of(*conditions),))] if conditions else []
         notes = tuple(_list_notes(every))
-        told = [Details("Notes", (Notes(notes),))] if notes else []
-        pages.append(Group(title, (*drawn, *about)))
-        yield Section(f"table-{i}", title, tuple(printed), only="text")
-        yield Section(f"about-{i}", f"About {every[0].table}", (*about, *told), only="text", detail=True)
+        told = [doc.Details("Notes", (doc.Notes(notes),))] if notes else []
+        pages.append(doc.Group(title, (*drawn, *about)))
+        yield doc.Section(f"table-{i}", title, tuple(printed), only="text")
+        yield doc.Section(f"about-{i}", f"About {every[0].table}", (*about, *told), only="text", detail=True)
     search = "Filter comparisons" if cards > 1 else ""
-    nothing = (Paragraph("There is nothing to compare."),)
-    yield Section("results", "Results", tuple(pages) or nothing, search=search, only="page")
-    yield Section("notes", "Notes", (Notes(comparison.notes),) if comparison.notes else ())
+    nothing = (doc.Paragraph("There is nothing to compare."),)
+    yield doc.Section("results", "Results", tuple(pages) or nothing, search=search, only="page")
+    yield doc.Section("notes", "Notes", (doc.Notes(comparison.notes),) if comparison.notes else ())
 
 
-def _print_rows(target: TargetComparison) -> Iterator[tuple[str | int | MarkedCell, ...]]:
+def _print_rows(target: TargetComparison) -> Iterator[tuple[str | int | doc.MarkedCell, ...]]:
     name = _name_row(target)
     for metric in target.metrics:
         paper, ours, difference, tolerance, z, status = show_metric(metric)
-        values = paper, ours, difference, MarkedCell(status, _judge(metric)), tolerance, z
+        values = paper, ours, difference, doc.MarkedCell(status, _judge(metric)), tolerance, z
         yield (name, _label_metric(metric.metric_name), *values, metric.n)
     if not target.metrics:
-        yield (name, *[MISSING] * 4, MarkedCell(MARKS["missing"][0], "missing"), *[MISSING] * 3)
+        yield (name, *[MISSING] * 4, doc.MarkedCell(MARKS["missing"][0], "missing"), *[MISSING] * 3)
 
 
 def _judge(metric: MetricComparison) -> CellStatus:
@@ -387,23 +372,25 @@ def _text_cell(shown: str, value: float | None = None, status: CellStatus = "ok"
     return TableCell(mean=value, std=None, n=0, text=shown, status=status)
 
 
-def _explain(comparison: PaperComparison) -> Iterator[Section]:
-    stated = (Listing.of(*comparison.conditions),) if comparison.conditions else ()
-    yield Section("stated", "The Paper's Conditions", stated, short="Conditions", detail=True)
+def _explain(comparison: PaperComparison) -> Iterator[doc.Section]:
+    stated = (doc.Listing.of(*comparison.conditions),) if comparison.conditions else ()
+    yield doc.Section("stated", "The Paper's Conditions", stated, short="Conditions", detail=True)
     rows = tuple((it.what, it.paper, it.ours, "; ".join(it.where) or "everywhere") for it in comparison.differences)
-    table = PlainTable("Differences", ("Condition", "Paper", "Ours", "Where"), rows)
+    table = doc.PlainTable("Differences", ("Condition", "Paper", "Ours", "Where"), rows)
     title = "Differences from the Paper's Conditions"
-    yield Section("differences", title, (table,) if rows else (), short="Differences", detail=True)
-    deviations = [Details(title, (Listing.of(*why),)) for title, why in list_deviations(comparison)]
-    nothing = Group("None", (Paragraph("All comparisons are within tolerance."),))
+    yield doc.Section("differences", title, (table,) if rows else (), short="Differences", detail=True)
+    deviations = [doc.Details(title, (doc.Listing.of(*why),)) for title, why in list_deviations(comparison)]
+    nothing = doc.Group("None", (doc.Paragraph("All comparisons are within tolerance."),))
     blocks, title = tuple(deviations) or (nothing,), "Deviations Explained"
-    yield Section("deviations", title, blocks, short="Deviations", detail=not deviations)
-    confidence = ListItem(
+    yield doc.Section("deviations", title, blocks, short="Deviations", detail=not deviations)
+    confidence = doc.ListItem(
         "", f"{comparison.confidence.capitalize()} Confidence", f" - {_explain_confidence(comparison)}."
     )
-    yield Section("confidence", "Reproduction Confidence", (Listing((confidence,)),), short="Confidence", detail=True)
+    yield doc.Section(
+        "confidence", "Reproduction Confidence", (doc.Listing((confidence,)),), short="Confidence", detail=True
+    )
     listed = any(name.endswith((".md", ".html")) for name in comparison.files)
-    files = Listing.of(*comparison.files, *([] if listed else ["this report"]))
-    yield Section("files", "Files Generated", (files,), short="Files", detail=True)
-    environment = PlainTable("Environment", ("Property", "Value"), tuple(comparison.environment.items()))
-    yield Section("environment", "Environment", (environment,) if environment.rows else (), detail=True)
+    files = doc.Listing.of(*comparison.files, *([] if listed else ["this report"]))
+    yield doc.Section("files", "Files Generated", (files,), short="Files", detail=True)
+    environment = doc.PlainTable("Environment", ("Property", "Value"), tuple(comparison.environment.items()))
+    yield doc.Section("environment", "Environment", (environment,) if environment.rows else (), detail=True)

@@ -7,21 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.terms import named
-from boosters_eval.programs.paper.values import (
-    UNIT,
-    Label,
-    find_arrows,
-    find_metrics,
-    find_role,
-    is_dataset,
-    is_metric,
-    is_model,
-    looks_like_result,
-    read_cell,
-    read_label,
-    spell,
-    split_metric,
-)
+from boosters_eval.programs.paper import values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +38,7 @@ class Axis:
 class DataRow:
     line: int
     keys: tuple[str, ...]
-    labels: tuple[Label, ...]  # the keys with their directions and units
+    labels: tuple[values.Label, ...]  # the keys with their directions and units
     group: str
     cells: tuple[RawCell, ...]
 
@@ -83,7 +69,7 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
     found = Layout([], _read_levels(header, keys), keys, [])
     _fill_rows(found, body)
     for i in range(keys):
-        name = " ".join(dict.fromkeys(shown for row in header if (shown := spell(row[i].text))))
+        name = " ".join(dict.fromkeys(shown for row in header if (shown := values.spell(row[i].text))))
         found.axes.append(Axis("key", i, name, tuple(row.keys[i] for row in found.rows)))
     if any(row.group for row in found.rows):
         found.axes.append(Axis("group", 0, "", tuple(row.group for row in found.rows)))
@@ -93,7 +79,7 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
 
 
 def _spell_row(row: Sequence[RawCell]) -> tuple[str, ...]:
-    return tuple(spell(cell.text) for cell in row)
+    return tuple(values.spell(cell.text) for cell in row)
 
 
 def _count_headers(table: RawTable) -> int:
@@ -107,7 +93,9 @@ def _count_headers(table: RawTable) -> int:
         while count < len(rows) and not any(_spell_row(rows[count])):
             count += 1
         first = rows[count] if count < len(rows) else ()
-        if first and (not spell(first[0].text) or not any(looks_like_result(cell.text) for cell in first[1:])):
+        if first and (
+            not values.spell(first[0].text) or not any(values.looks_like_result(cell.text) for cell in first[1:])
+        ):
             count += 1
     while 0 < count < min(len(rows), MAX_HEADERS) and _continues(rows[count]):
         count += 1
@@ -119,8 +107,8 @@ def _continues(row: Sequence[RawCell]) -> bool:
     texts = [shown for shown in texts if shown]
     if not texts or _is_group(row) or (first and len(set(texts)) == 1):
         return False
-    filled = (cell.text for cell in row[1:] if spell(cell.text))
-    return not any(looks_like_result(raw) or not read_cell(raw).problem for raw in filled)
+    filled = (cell.text for cell in row[1:] if values.spell(cell.text))
+    return not any(values.looks_like_result(raw) or not values.read_cell(raw).problem for raw in filled)
 
 
 def _join_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ...]]:
@@ -136,7 +124,7 @@ def _join_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ..
 
 
 def _is_mark(shown: str) -> bool:
-    return not read_label(shown).name or re.fullmatch(rf"[(\[]\s*(?:{UNIT})\s*[)\]]|%", shown) is not None
+    return not values.read_label(shown).name or re.fullmatch(rf"[(\[]\s*(?:{values.UNIT})\s*[)\]]|%", shown) is not None
 
 
 def _is_group(row: Sequence[RawCell]) -> bool:
@@ -144,7 +132,7 @@ def _is_group(row: Sequence[RawCell]) -> bool:
     first, *others = _spell_row(row)
     if not first or not others or not set(others) <= {"", first}:
         return False
-    return set(others) != {first} or not looks_like_result(first)
+    return set(others) != {first} or not values.looks_like_result(first)
 
 
 def _count_keys(data: Sequence[Sequence[RawCell]], header: Sequence[Sequence[RawCell]]) -> int:
@@ -152,8 +140,8 @@ def _count_keys(data: Sequence[Sequence[RawCell]], header: Sequence[Sequence[Raw
     width = len(data[0]) if data else len(header[0]) if header else 1
     count = 1
     while count < width - 1 and data:
-        cells = [row[count].text for row in data if spell(row[count].text)]
-        if not any(read_cell(raw).problem for raw in cells) or any(map(looks_like_result, cells)):
+        cells = [row[count].text for row in data if values.spell(row[count].text)]
+        if not any(values.read_cell(raw).problem for raw in cells) or any(map(values.looks_like_result, cells)):
             break
         count += 1
     return min(count, width)
@@ -175,15 +163,15 @@ def _read_levels(header: Sequence[Sequence[RawCell]], keys: int) -> list[tuple[s
 def _fill_rows(found: Layout, body: Sequence[tuple[int, Sequence[RawCell]]]) -> None:
     title: tuple[int, str] = (0, "")  # of the group, with its line
     used = True
-    above: tuple[Label, ...] = ()
+    above: tuple[values.Label, ...] = ()
     for line, row in body:
         if _is_group(row):
             if not used:
                 found.empty_groups.append(title)
-            title, used, above = (line, spell(row[0].text)), False, ()
+            title, used, above = (line, values.spell(row[0].text)), False, ()
             continue
         used = True
-        labels = tuple(read_label(cell.text) for cell in row[: found.keys])
+        labels = tuple(values.read_label(cell.text) for cell in row[: found.keys])
         # Names that a row leaves empty before its first one are those of the row above.
         empty = next((i for i, part in enumerate(labels) if part.name), 0)
         above = labels = (*above[:empty], *labels[empty:]) if above else labels
@@ -197,12 +185,12 @@ def _assign_roles(found: Layout, about: str, columns: Role | None) -> None:
     """Decide what each axis names, by the first rule that says something."""
     _assign_by_user(found, columns)
     for i, axis in enumerate(found.axes):
-        said = find_role(axis.name) if axis.kind == "key" else None
+        said = values.find_role(axis.name) if axis.kind == "key" else None
         if said and i not in found.roles and said not in found.roles.values():
             _give(found, i, said, f"headed '{axis.name}'")
-    _assign_by_share(found, "metrics", is_metric, 0.5)
-    _assign_by_share(found, "models", lambda name: is_model(name) and not is_dataset(name), 0.0)
-    _assign_by_share(found, "datasets", is_dataset, 0.0)
+    _assign_by_share(found, "metrics", values.is_metric, 0.5)
+    _assign_by_share(found, "models", lambda name: values.is_model(name) and not values.is_dataset(name), 0.0)
+    _assign_by_share(found, "datasets", values.is_dataset, 0.0)
     free = [i for i in range(len(found.axes)) if i not in found.roles]
     free.reverse()  # naming columns from the right, levels from below
     for i in (*_of_kind(found, free, "key"), *_of_kind(found, free, "level")):
@@ -221,7 +209,7 @@ def _assign_by_user(found: Layout, columns: Role | None) -> None:
     if columns is None or not levels:
         return
     inner = levels[-1]
-    if columns != "metrics" and len(levels) > 1 and _share(found.axes[inner], is_metric) > 0.5:
+    if columns != "metrics" and len(levels) > 1 and _share(found.axes[inner], values.is_metric) > 0.5:
         inner = levels[-2]
     _give(found, inner, columns, named("columns"))
 
@@ -245,7 +233,7 @@ def _share(axis: Axis, test: Callable[[str], bool]) -> float:
     names = axis.distinct
     hits = [name for name in names if test(name)]
     if axis.kind == "level":  # `Adult (Acc)` is a data set with its metric, not a metric
-        hits = [name for name in hits if split_metric(read_label(name).name) is None]
+        hits = [name for name in hits if values.split_metric(values.read_label(name).name) is None]
     return len(hits) / len(names) if names else 0.0
 
 
@@ -262,7 +250,7 @@ def _choose_role(found: Layout, axis: Axis, about: str) -> Role | None:
         return None
     elif "datasets" in taken and "models" not in taken:
         order = ("models",)
-    elif any(split_metric(read_label(name).name) for name in axis.distinct):
+    elif any(values.split_metric(values.read_label(name).name) for name in axis.distinct):
         order = ("datasets", "metrics")
     elif "metrics" in taken or _names_metric(about):
         order = ("datasets", "models")
@@ -272,7 +260,7 @@ def _choose_role(found: Layout, axis: Axis, about: str) -> Role | None:
 
 
 def _names_metric(about: str) -> bool:
-    return bool(find_arrows(about)) or len(find_metrics(about)) == 1
+    return bool(values.find_arrows(about)) or len(values.find_metrics(about)) == 1
 
 
 def _give(found: Layout, i: int, role: Role, why: str) -> None:

@@ -13,35 +13,11 @@ from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.text import clean_message, count_of, group_digits, join_words
 from boosters_eval.engine.journal import pause_collection
+from boosters_eval.programs.parity import findings
 from boosters_eval.programs.parity.catalog import list_declared, register_files
-from boosters_eval.programs.parity.findings import (
-    MAIN,
-    QUIET,
-    WORDS,
-    ParityCell,
-    ParityReport,
-    build_parity_report,
-    name_kind,
-    name_oracle,
-    read_facts,
-    reproduce_parts,
-)
 from boosters_eval.programs.parity.rows import ParityRow, merge, read_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict, Word
-from boosters_eval.reports.document import (
-    Block,
-    Document,
-    Fact,
-    MarkedCell,
-    Matrix,
-    MatrixCell,
-    MatrixGroup,
-    MatrixStatus,
-    Notes,
-    Paragraph,
-    PlainTable,
-    Section,
-)
+from boosters_eval.reports import document as doc
 from boosters_eval.reports.numbers import MISSING, number, percent
 
 if TYPE_CHECKING:
@@ -64,7 +40,7 @@ def render_results(request: ParityRenderRequest) -> RenderedParity:
     register_files(request.registry)
     with pause_collection():
         rows = merge(*map(read_rows, request.csv))
-        report = build_parity_report(rows, list_declared(rows))
+        report = findings.build_parity_report(rows, list_declared(rows))
         render = {".md": report.to_markdown, ".html": report.to_html, ".json": report.to_json}
         write_atomically(request.out, render[request.out.suffix.lower()]())
     return RenderedParity(report, request.out)
@@ -74,7 +50,7 @@ def render_results(request: ParityRenderRequest) -> RenderedParity:
 class RenderedParity(Findings):
     """A report, and the file that it was written to."""
 
-    report: ParityReport
+    report: findings.ParityReport
     out: Path
 
     def show(self, screen: Screen) -> None:
@@ -85,34 +61,34 @@ class RenderedParity(Findings):
             screen.note(f"Written: {self.out}")
 
 
-def lay_out_report(report: ParityReport) -> Document:
+def lay_out_report(report: findings.ParityReport) -> doc.Document:
     """The matrices with everything about a cell, then the same cells by backend and by how much they matter."""
     measured = _say_dates(report)
     counts = (*report.totals.items(), ("all", len(report.cells)))
-    totals = PlainTable("Totals", ("Result", "Cells"), counts)
-    cells = (Paragraph(_LEGEND), _lay_out_matrix(report)) if report.cells else ()
+    totals = doc.PlainTable("Totals", ("Result", "Cells"), counts)
+    cells = (doc.Paragraph(_LEGEND), _lay_out_matrix(report)) if report.cells else ()
     sections = (
-        Section("totals", "Totals", (totals,) if report.cells else (), only="text", preface=True),
-        Section("matrices", "Methods", cells, short="Matrices"),
+        doc.Section("totals", "Totals", (totals,) if report.cells else (), only="text", preface=True),
+        doc.Section("matrices", "Methods", cells, short="Matrices"),
         _lay_out_backends(report),
         _lay_out_findings(report),
-        Section("notes", "Notes", (Notes(report.notes),) if report.notes else ()),
-        Section("environment", "Environment", (_list_facts(report, measured),)),
+        doc.Section("notes", "Notes", (doc.Notes(report.notes),) if report.notes else ()),
+        doc.Section("environment", "Environment", (_list_facts(report, measured),)),
     )
     lead = (
         "Each method runs on the same data in every backend. Its predictions are compared with those of the method's"
         " reference implementation (its oracle), and its runs are timed. "
         f"Measured {measured}."
     )
-    return Document("Cross-binding parity", _answer(report), lead, _count_cells(report), sections=sections)
+    return doc.Document("Cross-binding parity", _answer(report), lead, _count_cells(report), sections=sections)
 
 
-def _answer(report: ParityReport) -> tuple[str, ...]:
+def _answer(report: findings.ParityReport) -> tuple[str, ...]:
     ran = [cell.row for cell in report.cells if not cell.mark]
     if not ran:
         return ("No cell has a result." if report.cells else "No results.",)
     said, of_all = [], f"of {count_of(len(ran), 'prediction')}"
-    for word, against in (("verdict", "the reference"), ("binding_verdict", MAIN)):
+    for word, against in (("verdict", "the reference"), ("binding_verdict", findings.MAIN)):
         apart = [clean_message(row.backend) for row in ran if getattr(row, word) is ParityVerdict.DIVERGENT]
         if apart:
             verb = "differs" if len(apart) == 1 else "differ"
@@ -127,54 +103,54 @@ def _answer(report: ParityReport) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _count_cells(report: ParityReport) -> tuple[Fact, ...]:
+def _count_cells(report: findings.ParityReport) -> tuple[doc.Fact, ...]:
     divergent = report.totals.get(ParityVerdict.DIVERGENT.value, 0)
     failed = sum(cell.failed for cell in report.cells)
     ran = sum(not cell.mark for cell in report.cells)
     return (
-        Fact("Methods", group_digits(len(report.methods))),
-        Fact("Backends", group_digits(len(report.scores))),
-        Fact("Cells with a result", group_digits(ran)),
-        Fact("Divergent", group_digits(divergent), alarm=divergent > 0),
-        Fact("Failed", group_digits(failed), alarm=failed > 0),
-        Fact(f"Not run ({BindingStatus.NOT_RUN.mark})", group_digits(len(report.cells) - ran - failed)),
+        doc.Fact("Methods", group_digits(len(report.methods))),
+        doc.Fact("Backends", group_digits(len(report.scores))),
+        doc.Fact("Cells with a result", group_digits(ran)),
+        doc.Fact("Divergent", group_digits(divergent), alarm=divergent > 0),
+        doc.Fact("Failed", group_digits(failed), alarm=failed > 0),
+        doc.Fact(f"Not run ({BindingStatus.NOT_RUN.mark})", group_digits(len(report.cells) - ran - failed)),
     )
 
 
-def _explain(cell: ParityCell) -> str:
+def _explain(cell: findings.ParityCell) -> str:
     """Why a cell is not simply in agreement, in one line; '' if it is."""
     row, told = cell.row, []
     if cell.mark:
-        return cell.reason or WORDS[cell.word].meaning
-    if row.verdict not in QUIET and row.divergence is not None:
+        return cell.reason or findings.WORDS[cell.word].meaning
+    if row.verdict not in findings.QUIET and row.divergence is not None:
         off = percent(row.rows_off or 0.0, sign=False)
         far = f"{_format(row.divergence)} ({row.divergence_metric}), max abs {_format(row.max_abs)}, {off} of rows off"
         told.append(f"{far}: {cell.reason.rstrip('.')}" if cell.reason else far)
-    elif row.verdict not in QUIET:
-        told.append(cell.reason or WORDS[cell.word].meaning)
+    elif row.verdict not in findings.QUIET:
+        told.append(cell.reason or findings.WORDS[cell.word].meaning)
     if row.binding_verdict is ParityVerdict.DIVERGENT:
-        told.append(f"{_format(row.binding_max_abs)} (max abs) from {MAIN}")
+        told.append(f"{_format(row.binding_max_abs)} (max abs) from {findings.MAIN}")
     return "; ".join(told)
 
 
-def _lay_out_backends(report: ParityReport) -> Section:
+def _lay_out_backends(report: findings.ParityReport) -> doc.Section:
     rows = []
     for score in report.scores:
         words = ", ".join(f"{n} {word}" for word, n in score.words.items())
-        own = f"; {score.binding_divergent} divergent from {MAIN}" if score.binding_divergent else ""
-        kind = f"{name_kind(score.own)}{f', {score.language}' if score.language else ''}"
+        own = f"; {score.binding_divergent} divergent from {findings.MAIN}" if score.binding_divergent else ""
+        kind = f"{findings.name_kind(score.own)}{f', {score.language}' if score.language else ''}"
         speed = MISSING if score.median_speedup is None else _format_ratio(score.median_speedup)
-        failed = MarkedCell(str(score.n_failed), "worse", score.n_failed) if score.n_failed else 0
-        median = MarkedCell(speed, value=score.median_speedup)
+        failed = doc.MarkedCell(str(score.n_failed), "worse", score.n_failed) if score.n_failed else 0
+        median = doc.MarkedCell(speed, value=score.median_speedup)
         rows.append((clean_message(score.backend), clean_message(kind), score.n_cells, words + own, failed, median))
     headings = ("Backend", "Kind", "Cells", "Results", "Failed", "Median speed-up")
-    blocks = (PlainTable("Backends", headings, tuple(rows)),) if rows else ()
-    return Section("backends", "Backends", blocks, preface=True)
+    blocks = (doc.PlainTable("Backends", headings, tuple(rows)),) if rows else ()
+    return doc.Section("backends", "Backends", blocks, preface=True)
 
 
-def _lay_out_findings(report: ParityReport) -> Section:
+def _lay_out_findings(report: findings.ParityReport) -> doc.Section:
     """One row per backend and reason. What fails a gate comes first, then failures; what was not run comes last."""
-    found: dict[tuple[str, str, str, str], list[ParityCell]] = {}
+    found: dict[tuple[str, str, str, str], list[findings.ParityCell]] = {}
     for cell in report.cells:
         if told := _explain(cell):
             found.setdefault((cell.word, cell.row.method, cell.row.backend, told), []).append(cell)
@@ -182,18 +158,18 @@ def _lay_out_findings(report: ParityReport) -> Section:
     ranked = sorted(found.items(), key=lambda item: _rank(item[1][0]))
     for (word, method, backend, told), cells in ranked[:_MAX_FINDINGS]:
         places = [f"{cell.row.n}x{cell.row.p} @{cell.row.threads}" for cell in cells]
-        mark = MarkedCell(word, f"word v-{_find_tone(WORDS[word])}", title=WORDS[word].meaning)
+        mark = doc.MarkedCell(word, f"word v-{_find_tone(findings.WORDS[word])}", title=findings.WORDS[word].meaning)
         rows.append(
             (mark, clean_message(method), clean_message(backend), join_words(places, most=4), clean_message(told))
         )
     headings = ("Result", "Method", "Backend", "Cells", "What was found")
-    blocks: tuple[Block, ...] = (PlainTable("Findings", headings, tuple(rows), keys=4),) if rows else ()
+    blocks: tuple[doc.Block, ...] = (doc.PlainTable("Findings", headings, tuple(rows), keys=4),) if rows else ()
     if (hidden := len(ranked) - len(rows)) > 0:
-        blocks += (Paragraph(f"{group_digits(hidden)} more are in the matrices and in the JSON file."),)
-    return Section("findings", "Findings", blocks, search="Filter findings", preface=True)
+        blocks += (doc.Paragraph(f"{group_digits(hidden)} more are in the matrices and in the JSON file."),)
+    return doc.Section("findings", "Findings", blocks, search="Filter findings", preface=True)
 
 
-def _rank(cell: ParityCell) -> int:
+def _rank(cell: findings.ParityCell) -> int:
     if not cell.notable:
         return 3
     if any(word is not None and not word.agrees for word in (cell.row.verdict, cell.row.binding_verdict)):
@@ -201,15 +177,15 @@ def _rank(cell: ParityCell) -> int:
     return 1 if cell.failed else 2
 
 
-def _list_facts(report: ParityReport, measured: str) -> PlainTable:
+def _list_facts(report: findings.ParityReport, measured: str) -> doc.PlainTable:
     hosts = [", ".join(f"{name} {value}" for name, value in host.items()) for host in report.hosts] or ["not recorded"]
     pairs = [*(("Host", host) for host in hosts), ("Measured", measured)]
     pairs += [(name, ", ".join(found)) for name, found in report.versions.items()]
-    rows = tuple((MarkedCell(clean_message(name), "name"), clean_message(value)) for name, value in pairs)
-    return PlainTable("Environment", ("Property", "Value"), rows)
+    rows = tuple((doc.MarkedCell(clean_message(name), "name"), clean_message(value)) for name, value in pairs)
+    return doc.PlainTable("Environment", ("Property", "Value"), rows)
 
 
-def _say_dates(report: ParityReport) -> str:
+def _say_dates(report: findings.ParityReport) -> str:
     first, last = (_ISO.sub(r"\1 \2 UTC", clean_message(at)) for at in (report.first_measured, report.last_measured))
     return (first if first == last else f"{first} to {last}") or "not recorded"
 
@@ -247,13 +223,15 @@ def _find_tone(word: Word) -> str:
     return _TONES.get(word) or ("lost" if getattr(word, "started", False) else "none")
 
 
-def _lay_out_matrix(report: ParityReport) -> Matrix:
+def _lay_out_matrix(report: findings.ParityReport) -> doc.Matrix:
     places = {method.name: position for position, method in enumerate(report.methods)}
-    return Matrix(
+    return doc.Matrix(
         nouns=("method", "backend"),
         statuses=tuple(
-            MatrixStatus(name, word.meaning, _find_tone(word), getattr(word, "mark", ""), report.totals.get(name, 0))
-            for name, word in WORDS.items()
+            doc.MatrixStatus(
+                name, word.meaning, _find_tone(word), getattr(word, "mark", ""), report.totals.get(name, 0)
+            )
+            for name, word in findings.WORDS.items()
         ),
         absent=BindingStatus.NOT_RUN.value,
         groups=partial(_group_cells, report),
@@ -263,23 +241,23 @@ def _lay_out_matrix(report: ParityReport) -> Matrix:
     )
 
 
-def _group_cells(report: ParityReport) -> Iterator[MatrixGroup]:
+def _group_cells(report: findings.ParityReport) -> Iterator[doc.MatrixGroup]:
     """The cells stand in the order of method, backend, size and threads."""
     by_name = groupby(report.cells, lambda cell: cell.row.method)
     for method, (_, cells) in zip(report.methods, by_name, strict=True):
         limit = "" if method.tolerance is None else f", within {method.tolerance:g} ({clean_message(method.metric)})"
         threads = tuple(count_of(threads, "thread") for threads in method.threads)
-        yield MatrixGroup(
+        yield doc.MatrixGroup(
             name=clean_message(method.name),
             items=tuple(map(clean_message, method.backends)),
             choices=(("Size", tuple(map(str, method.sizes))), ("Threads", threads)),
             cells=map(_describe_cell, cells),
             about=f"reference {clean_message(method.oracle)}{limit}" if method.oracle else "",
-            reference=clean_message(name_oracle(method.oracle)),
+            reference=clean_message(findings.name_oracle(method.oracle)),
         )
 
 
-def _describe_cell(cell: ParityCell) -> MatrixCell:
+def _describe_cell(cell: findings.ParityCell) -> doc.MatrixCell:
     """What is seen of a cell, and everything that is known of it."""
     row = cell.row
     aside = "" if cell.speedup is None else _format_ratio(cell.speedup)
@@ -287,23 +265,23 @@ def _describe_cell(cell: ParityCell) -> MatrixCell:
     facts = {
         "Differences": _list_differences(row),
         "Time": _list_times(cell),
-        "Versions": tuple(read_facts(row.versions_json).items()),
+        "Versions": tuple(findings.read_facts(row.versions_json).items()),
         "Run": (
-            *read_facts(row.host_json).items(),
+            *findings.read_facts(row.host_json).items(),
             *(("Measured", row.measured_at), ("Run", row.run_id)),
             *(("Parameters", row.parameters_digest), ("Data", row.data_digest)),
         ),
     }
     known = {heading: tuple((name, text) for name, text in pairs if text) for heading, pairs in facts.items()}
-    return MatrixCell(
+    return doc.MatrixCell(
         status=cell.word,
         shown=(row.signal or cell.word).replace("_", " ") if cell.mark else _format_ms(row.reported_ms),
-        aside="" if cell.mark else "reference" if row.backend == name_oracle(row.oracle) else aside,
+        aside="" if cell.mark else "reference" if row.backend == findings.name_oracle(row.oracle) else aside,
         warning="\u2260 main binding" if apart and not cell.mark else "",
         sentence=row.convention,
         output=": ".join(part for part in (row.signal, row.message) if part),
         facts=tuple((heading, pairs) for heading, pairs in known.items() if pairs),
-        command=reproduce_parts(row),
+        command=findings.reproduce_parts(row),
         samples=tuple(sample / 1e6 for sample in row.samples_ns),
         level=row.reported_ms if isfinite(row.reported_ms or 0.0) else None,
     )
@@ -322,7 +300,7 @@ def _list_differences(row: ParityRow) -> Iterator[tuple[str, str]]:
         yield "Main binding", f"{row.binding_verdict.value}{far}"
 
 
-def _list_times(cell: ParityCell) -> Iterator[tuple[str, str]]:
+def _list_times(cell: findings.ParityCell) -> Iterator[tuple[str, str]]:
     row = cell.row
     if row.reported_ms is not None:
         yield "Reported", _format_ms(row.reported_ms)

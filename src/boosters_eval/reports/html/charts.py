@@ -8,19 +8,6 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import format_share
 from boosters_eval.reports.html import svg
-from boosters_eval.reports.html.svg import (
-    AXIS,
-    RIGHT,
-    WIDTH,
-    Figure,
-    RowChart,
-    RowNames,
-    Scale,
-    label,
-    line,
-    marker,
-    px,
-)
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -34,7 +21,7 @@ _STACK = 44  # the greatest height of a stack of dots
 _MANY = 30  # repeats from which the dots are smaller
 
 
-def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], alpha: float) -> Figure | None:
+def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], alpha: float) -> svg.Figure | None:
     """One row per competitor: the mean with its interval, and below it every value as a dot; equal ones are stacked."""
     column = table.columns[position]
     rows = [(row, row.cells[position]) for row in table.rows if row.cells[position].mean is not None]
@@ -42,7 +29,7 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
     if not svg.holdable(every):
         return None
     lines, beyond = _references(table, position, every)
-    chart = RowChart([row.label for row, _ in rows], [*every, *lines.values()], top=6.0 + 13 * len(lines))
+    chart = svg.RowChart([row.label for row, _ in rows], [*every, *lines.values()], top=6.0 + 13 * len(lines))
     for row, cell in rows:
         strip, height = _strip(row, cell, chart.scale, chart.bottom + chart.names.extra, series[row.label])
         chart.add(row.label, height, "name best" if cell.best else "name", middle=_MEAN / 2 + 4)
@@ -59,12 +46,12 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
     )
 
 
-def _strip(row: Row, cell: TableCell, scale: Scale, top: float, series: int) -> tuple[list[str], float]:
+def _strip(row: Row, cell: TableCell, scale: svg.Scale, top: float, series: int) -> tuple[list[str], float]:
     parts, y = [], top + _MEAN / 2 + 2
     if cell.low is not None and cell.high is not None:
-        parts.append(line(scale(cell.low), y, scale(cell.high), y, f"bar {svg.color(series)}"))
+        parts.append(svg.line(scale(cell.low), y, scale(cell.high), y, f"bar {svg.color(series)}"))
     if cell.mean is not None:
-        parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}: {cell.text} (n = {cell.n})"))
+        parts.append(svg.marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}: {cell.text} (n = {cell.n})"))
     found = [(value, name) for value, name in zip(cell.values, row.points, strict=True) if value is not None]
     size = 2.6 if len(found) <= _MANY else 1.8
     levels = svg.swarm([round(scale(value), 1) for value, _ in found], 2 * size)
@@ -91,12 +78,12 @@ def _references(table: ReportTable, position: int, every: list[float]) -> tuple[
     return shown, beyond
 
 
-def _lines(values: Mapping[str, float], scale: Scale, bottom: float) -> list[str]:
+def _lines(values: Mapping[str, float], scale: svg.Scale, bottom: float) -> list[str]:
     parts, top = [], 13 * len(values) + 3  # below all names, which a line must not cross
     for index, (name, value) in enumerate(values.items()):
         y, half = 13 * (index + 1), svg.text_width(name, 10.5) / 2
-        at = min(max(scale(value), half), WIDTH - half)
-        parts += [line(scale(value), top, scale(value), bottom, "unit"), label(at, y, name, "tick", "middle")]
+        at = min(max(scale(value), half), svg.WIDTH - half)
+        parts += [svg.line(scale(value), top, scale(value), bottom, "unit"), svg.label(at, y, name, "tick", "middle")]
     return parts
 
 
@@ -158,7 +145,7 @@ _ROW, _TOP, _BOTTOM = 26, 20, 4
 _WORDS = 84  # the width of the verdicts at the right
 
 
-def forest_chart(table: ReportTable, position: int, *, reference: str | None = None) -> Figure | None:
+def forest_chart(table: ReportTable, position: int, *, reference: str | None = None) -> svg.Figure | None:
     """One row per competitor other than the reference: the paired difference, its interval and the verdict."""
     column = table.columns[position]
     pairs = [pair for pair in table.pairs if pair.metric == column.name]
@@ -169,7 +156,7 @@ def forest_chart(table: ReportTable, position: int, *, reference: str | None = N
     if reference is None or not svg.holdable(every):
         return None
     same = 1.0 if as_ratio else 0.0
-    chart = RowChart([row.name for row in rows], [*every, same], top=_TOP, right=_WORDS + 8, log=as_ratio)
+    chart = svg.RowChart([row.name for row in rows], [*every, same], top=_TOP, right=_WORDS + 8, log=as_ratio)
     for row in rows:
         chart.parts += _contrast(row, chart.scale, chart.add(row.name, _ROW))
     chart.bottom += _BOTTOM
@@ -187,13 +174,13 @@ def forest_chart(table: ReportTable, position: int, *, reference: str | None = N
     )
 
 
-def _contrast(row: Contrast, scale: Scale, y: float) -> list[str]:
+def _contrast(row: Contrast, scale: svg.Scale, y: float) -> list[str]:
     word = row.verdict if row.size is not None else "not compared"
-    parts = [label(WIDTH - 4, y + 4, word, f"v {row.verdict}", "end")]
+    parts = [svg.label(svg.WIDTH - 4, y + 4, word, f"v {row.verdict}", "end")]
     if row.low is not None and row.high is not None:
         low, high = scale(row.low), scale(row.high)
-        ends = "".join(f"M{px(end)} {px(y - 4)}v8" for end in (low, high))
-        parts.append(f'<path class="interval {row.verdict}" d="M{px(low)} {px(y)}H{px(high)}{ends}"/>')
+        ends = "".join(f"M{svg.px(end)} {svg.px(y - 4)}v8" for end in (low, high))
+        parts.append(f'<path class="interval {row.verdict}" d="M{svg.px(low)} {svg.px(y)}H{svg.px(high)}{ends}"/>')
     if row.size is not None:
         parts.append(
             svg.verdict_mark(scale(row.size), y, row.verdict, f"{row.name}: {number(row.size, 3)}. {row.text}")
@@ -201,15 +188,15 @@ def _contrast(row: Contrast, scale: Scale, y: float) -> list[str]:
     return parts
 
 
-def _sides(scale: Scale, same: float, column: Column, bottom: float) -> list[str]:
+def _sides(scale: svg.Scale, same: float, column: Column, bottom: float) -> list[str]:
     """The line of no difference, and what its sides mean, where there is room for it."""
     at = scale(same)
     left, right = ("← worse", "better →") if column.higher_is_better else ("← better", "worse →")
-    parts = [line(at, _TOP - 4, at, bottom, "unit")]
+    parts = [svg.line(at, _TOP - 4, at, bottom, "unit")]
     if at - svg.text_width(left) - 5 > 0:
-        parts.append(label(at - 5, _TOP - 7, left, "tick", "end"))
-    if at + svg.text_width(right) + 5 < WIDTH:
-        parts.append(label(at + 5, _TOP - 7, right, "tick"))
+        parts.append(svg.label(at - 5, _TOP - 7, left, "tick", "end"))
+    if at + svg.text_width(right) + 5 < svg.WIDTH:
+        parts.append(svg.label(at + 5, _TOP - 7, right, "tick"))
     return parts
 
 
@@ -220,7 +207,7 @@ _LANE = 9  # the height of a competitor in a row of the ratio chart
 Point = tuple["Row", "TableCell", "TableCell"]  # a competitor, its cost, its score
 
 
-def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
+def cost_chart(table: ReportTable, series: Mapping[str, int]) -> svg.Figure | None:
     """The cost against the primary metric, and the Pareto front of the means."""
     metric, position = next((i for i, column in enumerate(table.columns) if column.primary), None), table.cost
     if metric is None or position is None:
@@ -243,7 +230,7 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
     x = svg.fit(
         [bound for _, cell, _ in points for bound in _cost_spread(cell)],
         left + 8,
-        WIDTH - RIGHT,
+        svg.WIDTH - svg.RIGHT,
         log=max(costs) > 5 * min(costs) > 0,
     )
     parts += [*svg.x_axis(x, top, bottom, cost.heading), *svg.y_axis(y, left, column)]
@@ -256,10 +243,10 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
     joined = ""
     if column.higher_is_better is not None:
         joined = f". The {'faint ' if cost.indicative else ''}line is the Pareto front: no other mean is better in both"
-    return Figure(
+    return svg.Figure(
         name=f"{table.name} pareto",
         title=table.title,
-        height=bottom + AXIS,
+        height=bottom + svg.AXIS,
         parts=parts,
         description=f"{against} of {table.name}: {said}.",
         caption=f"{against}, mean ± standard deviation{joined}{svg.caveat(cost)}",
@@ -275,17 +262,17 @@ def pareto_front(points: list[Point], *, higher_is_better: bool) -> list[Point]:
     return out
 
 
-def _front_line(front: list[Point], x: Scale, y: Scale, column: Column, cost: Column) -> str:
+def _front_line(front: list[Point], x: svg.Scale, y: svg.Scale, column: Column, cost: Column) -> str:
     """Steps from the cheapest to the best: what is reached at each cost."""
     worst = y.low if column.higher_is_better else y.high
-    path = f"M{px(x(_mean(front[0][1])))} {px(y(worst))}"
+    path = f"M{svg.px(x(_mean(front[0][1])))} {svg.px(y(worst))}"
     for _, price, score in front:
-        path += f"H{px(x(_mean(price)))}V{px(y(_mean(score)))}"
-    return f'<path class="front{" faint" if cost.indicative else ""}" d="{path}H{px(x.end)}"/>'
+        path += f"H{svg.px(x(_mean(price)))}V{svg.px(y(_mean(score)))}"
+    return f'<path class="front{" faint" if cost.indicative else ""}" d="{path}H{svg.px(x.end)}"/>'
 
 
 def _points(
-    points: list[Point], x: Scale, y: Scale, series: Mapping[str, int], column: Column, cost: Column
+    points: list[Point], x: svg.Scale, y: svg.Scale, series: Mapping[str, int], column: Column, cost: Column
 ) -> list[str]:
     parts, marks = [], []
     unit = f" {cost.unit}" if cost.unit else ""
@@ -295,15 +282,18 @@ def _points(
     ):
         (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor, column.ceiling)
         kind = svg.color(series[row.label])
-        parts += [line(x(x1), at_y, x(x2), at_y, f"whisker {kind}"), line(at_x, y(y1), at_x, y(y2), f"whisker {kind}")]
+        parts += [
+            svg.line(x(x1), at_y, x(x2), at_y, f"whisker {kind}"),
+            svg.line(at_x, y(y1), at_x, y(y2), f"whisker {kind}"),
+        ]
         if (mark_x, mark_y) != (at_x, at_y):
-            marks.append(line(at_x, at_y, mark_x, mark_y, f"whisker {kind}"))
+            marks.append(svg.line(at_x, at_y, mark_x, mark_y, f"whisker {kind}"))
         hover = f"{row.label}: {price.text}{unit}, {column.label} {score.text}"
-        marks.append(marker(mark_x, mark_y, series[row.label], 5, "mean", hover))
+        marks.append(svg.marker(mark_x, mark_y, series[row.label], 5, "mean", hover))
     return [*parts, *marks]
 
 
-def ratio_chart(tables: Sequence[ReportTable], series: Mapping[str, int], reference: str | None) -> Figure | None:
+def ratio_chart(tables: Sequence[ReportTable], series: Mapping[str, int], reference: str | None) -> svg.Figure | None:
     """The cost of each competitor relative to a reference, on a log axis, one row per table."""
     reference = reference if reference in series else next(iter(series), None)
     column = next((table.columns[table.cost] for table in tables if table.cost is not None), None)
@@ -317,23 +307,23 @@ def ratio_chart(tables: Sequence[ReportTable], series: Mapping[str, int], refere
     parts, top = svg.legend(others, series)
     lanes = _LANE * len(others) + 8
     every = [v for _, found in rows for ratio in found.values() for v in ratio]
-    chart = RowChart([name for name, _ in rows], [*every, 1.0], top=top, log=True)
+    chart = svg.RowChart([name for name, _ in rows], [*every, 1.0], top=top, log=True)
     scale, cost = chart.scale, svg.quantity(column)
     for benchmark, found in rows:
         begin = chart.add(benchmark, lanes) - lanes / 2
         for name, (ratio, low, high) in found.items():
             y = begin + 4 + _LANE * (others.index(name) + 0.5)
-            chart.parts.append(line(scale(low), y, scale(high), y, f"whisker {svg.color(series[name])}"))
+            chart.parts.append(svg.line(scale(low), y, scale(high), y, f"whisker {svg.color(series[name])}"))
             times = f"{number(ratio, 3)} times ({number(low, 3)} to {number(high, 3)})"
             hover = f"{benchmark}: {cost} of {name} is {times} that of {reference}"
-            chart.parts.append(marker(scale(ratio), y, series[name], 4, "mean", hover))
+            chart.parts.append(svg.marker(scale(ratio), y, series[name], 4, "mean", hover))
     what = f"{cost} over that of {reference}"
     more = f" The first {_MAX_ROWS} benchmarks; {hidden} more are in the tables." if hidden > 0 else ""
     less = "faster" if column.kind == "time" else "less"
     return chart.draw(
         what,
         *parts,
-        line(scale(1), top, scale(1), chart.bottom, "unit"),
+        svg.line(scale(1), top, scale(1), chart.bottom, "unit"),
         name=f"{column.name} ratios",
         title=what,
         description=f"{what}, for each benchmark.",
@@ -372,34 +362,34 @@ _NUMBER = 38  # the width of a rank as text
 _BARS = 90  # the greatest width of all bars together
 
 
-def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> Figure:
+def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> svg.Figure:
     """One row per competitor, so that equal ranks are all seen; a bar joins those that cannot be told apart."""
     count = len(ranking.ranks)
-    names = RowNames.of(name for name, _ in ranking.ranks)
+    names = svg.RowNames.of(name for name, _ in ranking.ranks)
     gap = min(10.0, _BARS / max(len(ranking.groups), 1))
-    end = WIDTH - 4 - gap * len(ranking.groups)
-    scale = Scale(1, count, names.left + 12, end - _NUMBER - 12)
+    end = svg.WIDTH - 4 - gap * len(ranking.groups)
+    scale = svg.Scale(1, count, names.left + 12, end - _NUMBER - 12)
     height = _RANK_ROW + names.extra
     bottom = _RANK_TOP + height * count
-    parts = [line(scale(1) - 8, _RANK_TOP, scale(count) + 8, _RANK_TOP, "axis")]
+    parts = [svg.line(scale(1) - 8, _RANK_TOP, scale(count) + 8, _RANK_TOP, "axis")]
     for rank in range(1, count + 1, 1 + count // 12):
-        parts.append(line(scale(rank), _RANK_TOP, scale(rank), bottom, "grid"))
-        parts.append(label(scale(rank), _RANK_TOP - 7, str(rank), "tick", "middle"))
+        parts.append(svg.line(scale(rank), _RANK_TOP, scale(rank), bottom, "grid"))
+        parts.append(svg.label(scale(rank), _RANK_TOP - 7, str(rank), "tick", "middle"))
     rows = {}
     for index, (name, average) in enumerate(ranking.ranks):
         top = _RANK_TOP + height * index
         rows[name] = y = top + names.extra + _RANK_ROW / 2
         parts.append(names.write(name, top, y))
-        parts.append(line(scale(1) - 8, y, scale(average), y, "stem"))
-        parts.append(marker(scale(average), y, series[name], 5, "mean", f"{name}: {average:.2f}"))
-        parts.append(label(end - 6, y + 4, f"{average:.2f}", "name", "end"))
+        parts.append(svg.line(scale(1) - 8, y, scale(average), y, "stem"))
+        parts.append(svg.marker(scale(average), y, series[name], 5, "mean", f"{name}: {average:.2f}"))
+        parts.append(svg.label(end - 6, y + 4, f"{average:.2f}", "name", "end"))
     for index, group in enumerate(ranking.groups):
         x = end + gap * (index + 0.5)
-        parts.append(line(x, rows[group[0]] - 5, x, rows[group[-1]] + 5, "clique"))
+        parts.append(svg.line(x, rows[group[0]] - 5, x, rows[group[-1]] + 5, "clique"))
     said = "; ".join(f"{name} {rank:.2f}" for name, rank in ranking.ranks)
     joined = "a bar joins what Wilcoxon's test with Holm's correction cannot tell apart"
     tested = joined if not ranking.descriptive else f"descriptive only, too few {ranking.over}"
-    return Figure(
+    return svg.Figure(
         name=f"{ranking.name} ranks",
         title=ranking.title,
         height=bottom + 6,
@@ -415,7 +405,7 @@ _REFERENCE, _MEASURED = 3, 0  # their colors and shapes: a diamond and a circle
 _LONGEST = 54  # characters of a name
 
 
-def reference_chart(table: ReportTable) -> Figure | None:
+def reference_chart(table: ReportTable) -> svg.Figure | None:
     """One row per pair of cells: mean ± standard deviation of both, over the band that is accepted.
 
     For a table with a column of the kind "reference", whose low and high are the band, and one of the kind "measured".
@@ -432,17 +422,17 @@ def reference_chart(table: ReportTable) -> Figure | None:
     names = (table.columns[first].label, table.columns[second].label)
     parts, top = svg.legend(names, {names[0]: _REFERENCE, names[1]: _MEASURED})
     bottom = top + _PAIR_ROW * len(rows)
-    scale = svg.fit(every, 16, WIDTH - 16)
+    scale = svg.fit(every, 16, svg.WIDTH - 16)
     title = table.columns[second].quantity or names[1]
     parts += svg.x_axis(scale, top, bottom, title)
     for index, (row, expected, found) in enumerate(rows):
         parts += _pair(row, expected, found, scale, top + _PAIR_ROW * index, names)
     said = "; ".join(f"{row.label}: {names[0]} {e.shown}, {names[1]} {f.shown}" for row, e, f in rows)
     accepted = "; the band is what is accepted" if any(e.low is not None for _, e, _ in rows) else ""
-    return Figure(
+    return svg.Figure(
         name=f"{table.name} {title}",
         title=table.title,
-        height=bottom + AXIS,
+        height=bottom + svg.AXIS,
         parts=parts,
         description=f"{title} of {table.name}. {said}.",
         caption=f"{title}: {names[0]} and {names[1]}, mean ± standard deviation{accepted}",
@@ -450,13 +440,13 @@ def reference_chart(table: ReportTable) -> Figure | None:
 
 
 def _pair(
-    row: Row, expected: TableCell, found: TableCell, scale: Scale, top: float, names: tuple[str, str]
+    row: Row, expected: TableCell, found: TableCell, scale: svg.Scale, top: float, names: tuple[str, str]
 ) -> list[str]:
     parts = []
     if expected.low is not None and expected.high is not None:
         parts.append(svg.band(scale(expected.low), top + _NAME + 5, scale(expected.high), top + _PAIR_ROW - 4))
     absent = f" ({found.status})" if found.mean is None else ""
-    parts.append(label(8, top + _NAME, svg.short(row.label, _LONGEST) + absent, "name"))
+    parts.append(svg.label(8, top + _NAME, svg.short(row.label, _LONGEST) + absent, "name"))
     for cell, name, series, y in (
         (expected, names[0], _REFERENCE, top + _REFERENCE_AT),
         (found, names[1], _MEASURED, top + _MEASURED_AT),
@@ -465,12 +455,12 @@ def _pair(
             continue
         if cell.std:
             low, high = _spread(cell)
-            parts.append(line(scale(low), y, scale(high), y, f"whisker {svg.color(series)}"))
-        parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}, {name}: {cell.shown}"))
+            parts.append(svg.line(scale(low), y, scale(high), y, f"whisker {svg.color(series)}"))
+        parts.append(svg.marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}, {name}: {cell.shown}"))
     return parts
 
 
-def draw_table(table: ReportTable, series: Mapping[str, int], alpha: float) -> list[Figure]:
+def draw_table(table: ReportTable, series: Mapping[str, int], alpha: float) -> list[svg.Figure]:
     """Reference against measurement, or charts of the repeats on the column that decides."""
     if pairs := reference_chart(table):
         return [pairs]
@@ -481,7 +471,7 @@ def draw_table(table: ReportTable, series: Mapping[str, int], alpha: float) -> l
     return [figure for figure in found if figure]
 
 
-def draw_others(table: ReportTable) -> list[Figure]:
+def draw_others(table: ReportTable) -> list[svg.Figure]:
     if not _has_repeats(table) or reference_chart(table):
         return []
     found = (forest_chart(table, i) for i in range(len(table.columns)) if i != _primary(table))

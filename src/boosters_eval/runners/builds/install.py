@@ -24,23 +24,9 @@ from boosters_eval.core.files import check_regular, compute_digest
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.runners import RUNNERS, Runner
+from boosters_eval.runners.builds import store
 from boosters_eval.runners.builds.reference import BuildReference, is_reference, library_name, parse_reference
 from boosters_eval.runners.builds.sources import digest_files, digest_source
-from boosters_eval.runners.builds.store import (
-    BuildOrigin,
-    BuildRecord,
-    StoredBuild,
-    builds_folder,
-    changed_since,
-    content_of,
-    describe_surroundings,
-    find_import_fault,
-    find_stored,
-    lock_build,
-    size_of,
-    stamp_of,
-    write_record,
-)
 from boosters_eval.runners.installed import digest_in, installed_build
 
 if TYPE_CHECKING:
@@ -121,7 +107,7 @@ class BuildOrder:
     """What is to be installed: one of the alternatives that pip is told, the first that there is."""
 
     runner: type[Runner]
-    origin: BuildOrigin
+    origin: store.BuildOrigin
     source: str  # what identifies it
     reference: str  # as a user would name it
     requirements: Sequence[str]
@@ -139,26 +125,28 @@ def python_tag() -> str:
     return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
 
 
-def install_reference(reference: BuildReference, *, home: Path | None = None, isolated: bool = False) -> StoredBuild:
+def install_reference(
+    reference: BuildReference, *, home: Path | None = None, isolated: bool = False
+) -> store.StoredBuild:
     """The build, installed on first use. One that was once added as isolated stays so until it is removed."""
     return install_order(_order(reference, isolated=isolated), home=home)
 
 
-def install_order(order: BuildOrder, *, home: Path | None = None) -> StoredBuild:
+def install_order(order: BuildOrder, *, home: Path | None = None) -> store.StoredBuild:
     """The build that was ordered, from the store or installed now; what cannot be used is a BuildError."""
     alone = replace(order, isolated=True)
-    order = alone if find_stored(alone.build_id, home) else order
+    order = alone if store.find_stored(alone.build_id, home) else order
     known = _find_usable(order, home)
     if known is not None:
         return known
     waiting = f"Waiting for another process, which is installing {order.reference} ..."
-    with lock_build(order.build_id, home, busy=lambda: tell(waiting)):
+    with store.lock_build(order.build_id, home, busy=lambda: tell(waiting)):
         return _find_usable(order, home) or _install(order, home)
 
 
-def _find_usable(order: BuildOrder, home: Path | None) -> StoredBuild | None:
+def _find_usable(order: BuildOrder, home: Path | None) -> store.StoredBuild | None:
     """The build in the store, if it is as it was installed and can be imported here."""
-    build = find_stored(order.build_id, home)
+    build = store.find_stored(order.build_id, home)
     if build is None:
         return None
     if not build.is_whole():
@@ -169,13 +157,13 @@ def _find_usable(order: BuildOrder, home: Path | None) -> StoredBuild | None:
     return build
 
 
-def _check_import(order: BuildOrder, build: StoredBuild) -> None:
+def _check_import(order: BuildOrder, build: store.StoredBuild) -> None:
     """Try the import, unless it worked before in the same surroundings."""
-    now, file = describe_surroundings(build.installation), build.folder / "imported"
+    now, file = store.describe_surroundings(build.installation), build.folder / "imported"
     with contextlib.suppress(OSError):
         if file.read_text() == now:
             return
-    fault = find_import_fault(order.runner, build.installation)
+    fault = store.find_import_fault(order.runner, build.installation)
     if fault:
         sentence = f"{order.reference} cannot be imported: {fault.rstrip('.')}."
         remedy = (
@@ -187,9 +175,9 @@ def _check_import(order: BuildOrder, build: StoredBuild) -> None:
         file.write_text(now)
 
 
-def _install(order: BuildOrder, home: Path | None) -> StoredBuild:
+def _install(order: BuildOrder, home: Path | None) -> store.StoredBuild:
     """Install beside the place where it belongs, and move it there when it is complete."""
-    root = builds_folder(home)
+    root = store.builds_folder(home)
     for left in root.glob(f".{order.build_id}-*"):  # of an installation that was killed
         shutil.rmtree(left, ignore_errors=True)
     partial = root / f".{order.build_id}-{secrets.token_hex(4)}"
@@ -200,8 +188,8 @@ def _install(order: BuildOrder, home: Path | None) -> StoredBuild:
         _fill(order, partial)
         order = order if order.digest_again is None else replace(order, source=order.digest_again())
         record = _record(order, partial / "site", time.monotonic() - start)
-        write_record(partial, record)
-        built = StoredBuild(partial, record)
+        store.write_record(partial, record)
+        built = store.StoredBuild(partial, record)
         _check_import(order, built)
         # Bytecode was written just now, and is no part of it; anything else would be.
         if not built.is_whole():
@@ -214,7 +202,7 @@ def _install(order: BuildOrder, home: Path | None) -> StoredBuild:
         raise BuildError(f"{order.reference} cannot be installed into {root}: {error.strerror}.") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    found = StoredBuild(root / order.build_id, record)
+    found = store.StoredBuild(root / order.build_id, record)
     found.touch()
     tell(f"Installed {order.reference}: {record.distribution} {record.version}, {record.seconds:.0f} s.")
     return found
@@ -246,7 +234,7 @@ def list_requirements() -> list[str]:
     return [text for text in needed if not re.search(r";.*\bextra\b", text)]
 
 
-def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
+def _record(order: BuildOrder, site: Path, seconds: float) -> store.BuildRecord:
     found = distributions_in([str(site)])
     names = [name for name in map(normalized, order.runner.distributions) if name in found]
     if not names:
@@ -263,7 +251,7 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
     digest = digest_in(order.runner, str(site))
     if order.isolated:  # it computes with all of them
         digest = compute_digest(f"{digest} {sorted(beside.items())}", 16)
-    return BuildRecord(
+    return store.BuildRecord(
         build_id=order.build_id,
         library=order.runner.name,
         origin=order.origin,
@@ -272,12 +260,12 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
         distribution=mine.name,
         version=mine.version,
         digest=digest,
-        content=content_of(site),
-        stamp=stamp_of(site),
+        content=store.content_of(site),
+        stamp=store.stamp_of(site),
         isolated=order.isolated,
         packages=beside if order.isolated else {},
         python=python_tag(),
-        size=size_of(site),
+        size=store.size_of(site),
         seconds=round(seconds, 3),
         installed_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -355,7 +343,7 @@ def resolve_competitors(items: Iterable[Any], home: Path | None = None) -> dict[
 
 def _find_competitor(item: Any, home: Path | None) -> type[Runner]:
     if isinstance(item, type) and issubclass(item, Runner) and item.installation is not None:
-        fault = changed_since(item.installation)  # nobody has looked at it since it was named
+        fault = store.changed_since(item.installation)  # nobody has looked at it since it was named
         if fault:
             raise BuildError(
                 f"{item.name}: {fault}; name it again by its version or its path, and it is installed again."
