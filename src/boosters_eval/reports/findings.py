@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import Document
 
 
+_FORMATS = ("markdown", "html", "latex", "csv", "json")
+
+
 class Reported:
     """What has a document, and so every rendering of it. What renders is loaded when it is used."""
 
@@ -60,16 +63,9 @@ class Reported:
 
     def render(self, form: str) -> str:
         """The document in one of these formats, by name."""
-        renderers = {
-            "markdown": self.to_markdown,
-            "html": self.to_html,
-            "latex": self.to_latex,
-            "csv": self.to_csv,
-            "json": self.to_json,
-        }
-        if form not in renderers:
-            raise UnknownNameError("format", form, list(renderers))
-        return renderers[form]()
+        if form not in _FORMATS:
+            raise UnknownNameError("format", form, _FORMATS)
+        return str(getattr(self, f"to_{form}")())
 
     def _repr_html_(self) -> str:
         """A notebook shows the answer, the tables and a chart."""

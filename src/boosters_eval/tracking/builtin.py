@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 _EXPERIMENT = "boosters-eval"
 _KEY, _CONTENT, _PARENT = "boosters_eval.key", "boosters_eval.content", "mlflow.parentRunId"
 _VALUE, _NAME, _BATCH, _PARAMETERS = 500, 250, 1000, 100  # what every version of the server accepts
-_STATUS = {
-    TrackingStatus.RUNNING: "RUNNING",
-    TrackingStatus.FINISHED: "FINISHED",
-    TrackingStatus.FAILED: "FAILED",
-    TrackingStatus.INTERRUPTED: "KILLED",
-}
+_STATUS = {**{status: status.name for status in TrackingStatus}, TrackingStatus.INTERRUPTED: "KILLED"}
 # A server that is gone is to be known in seconds; whoever set these wants something else.
 _PATIENCE = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",

@@ -132,7 +132,10 @@ def render_step(number: int, step: BisectionStep) -> list[str]:
     width = terminal_width(sys.stderr) if sys.stderr.isatty() else None
     headings = _table_lines(_COLUMNS, width) if number == 1 else []
     cells = make_row(number, step)
-    return [*headings, *(_table_lines(cells, width) or _record_lines(cells, width))]
+    if table := _table_lines(cells, width):
+        return [*headings, *table]
+    record = Grid(_COLUMNS, (tuple(map(Span, cells)),), keys=2)  # as other tables show a row on a narrow terminal
+    return [line.plain for line in stack(record, width or sum(_WIDTHS))]
 
 
 def _table_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
@@ -144,12 +147,6 @@ def _table_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
         return []
     first, *rest = wrapped(cells[-1], width - len(start))
     return [start + first, *(" " * len(start) + line for line in rest)]
-
-
-def _record_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
-    """The same row as other tables show theirs on a narrow terminal."""
-    grid = Grid(_COLUMNS, (tuple(map(Span, cells)),), keys=2)
-    return [line.plain for line in stack(grid, width or sum(_WIDTHS))]
 
 
 def describe_ends(shift: Shift, tolerance: float) -> str:

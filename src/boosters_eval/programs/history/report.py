@@ -139,11 +139,6 @@ class HistoryReport(ReportedFindings, Model):
     failures: tuple[HistoryFailure, ...] = ()  # no point of any line tells of them
     notes: tuple[str, ...] = ()  # the first is the rule by which steps are found
 
-    @property
-    def n_steps(self) -> int:
-        """How many steps were found."""
-        return sum(len(line.steps) for line in self.lines)
-
     def document(self) -> Document:
         from boosters_eval.programs.history.document import lay_out_report  # noqa: PLC0415 (it reads this)
 

@@ -444,7 +444,8 @@ def _pair(
 ) -> list[str]:
     parts = []
     if expected.low is not None and expected.high is not None:
-        parts.append(svg.band(scale(expected.low), top + _NAME + 5, scale(expected.high), top + _PAIR_ROW - 4))
+        low, high = scale(expected.low), scale(expected.high)
+        parts.append(svg.rect(low, top + _NAME + 5, high - low, _PAIR_ROW - _NAME - 9, "band"))
     absent = f" ({found.status})" if found.mean is None else ""
     parts.append(svg.label(8, top + _NAME, svg.short(row.label, _LONGEST) + absent, "name"))
     for cell, name, series, y in (

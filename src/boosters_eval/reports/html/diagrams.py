@@ -63,7 +63,7 @@ def draw_diagram(diagram: Diagram, series: Mapping[str, int]) -> Figure:
             up = Scale(y.low, y.high, top + _HEAD + tall, top + _HEAD)
             parts += [*_axes(across, up, numbered=not column), *_panel(diagram, panel, across, up, series[panel.name])]
         top += _HEAD + tall + 24
-    parts += [_turned(svg.short(diagram.y, 40), (top - 24 + _HEAD) / 2)]
+    parts += [svg.y_title(svg.short(diagram.y, 40), (top - 24 + _HEAD) / 2)]
     parts += [label((left + WIDTH - RIGHT) / 2, top + 8, diagram.x, "title", "middle")]
     of = f" of {diagram.target}" if diagram.target else ""
     return Figure(
@@ -132,7 +132,7 @@ def _panel(diagram: Diagram, panel: Panel, x: Scale, y: Scale, series: int) -> l
     for one in panel.bins if diagram.kind == "reliability" else ():
         height = _COUNTS * one.share / most
         begin, end = max(x(one.at) - 4, x.start), min(x(one.at) + 4, x.end)
-        parts.append(_bar(begin, y.start - height, end - begin, height, kind))
+        parts.append(svg.rect(begin, y.start - height, end - begin, height, f"area {kind}"))
     if len(panel.bins) > 1 and all(one.spread for one in panel.bins):
         parts.append(_band(panel, x, y, kind))
     for one in panel.bins:
@@ -150,14 +150,6 @@ def _band(panel: Panel, x: Scale, y: Scale, kind: str) -> str:
     upper = [(at, y(high)) for at, _, high in reversed(spreads)]
     points = " ".join(f"{px(at)},{px(height)}" for at, height in (*lower, *upper))
     return f'<polygon class="area {kind}" points="{points}"/>'
-
-
-def _bar(x: float, y: float, width: float, height: float, kind: str) -> str:
-    return f'<rect class="area {kind}" x="{px(x)}" y="{px(y)}" width="{px(width)}" height="{px(height)}"/>'
-
-
-def _turned(title: str, middle: float) -> str:
-    return f'<g transform="rotate(-90 12 {middle:.1f})">' + label(12, middle, title, "title", "middle") + "</g>"
 
 
 def _hover(name: str, one: Bin) -> str:

@@ -133,8 +133,8 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"/>'
 
 
-def band(x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<rect class="band" x="{px(x1)}" y="{px(y1)}" width="{px(x2 - x1)}" height="{px(y2 - y1)}"/>'
+def rect(x: float, y: float, width: float, height: float, kind: str) -> str:
+    return f'<rect class="{kind}" x="{px(x)}" y="{px(y)}" width="{px(width)}" height="{px(height)}"/>'
 
 
 def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
@@ -301,10 +301,11 @@ def y_axis(scale: Scale, left: float, column: Column) -> list[str]:
     for tick, shown in scale.ticks():
         parts.append(line(left, scale(tick), WIDTH - 6, scale(tick), "grid"))
         parts.append(label(left - 5, scale(tick) + 4, shown, "tick", "end"))
-    middle = (scale.start + scale.end) / 2
-    turned = f'<g transform="rotate(-90 12 {middle:.1f})">'
-    parts.append(turned + label(12, middle, short(column.heading, 26), "title", "middle") + "</g>")
-    return parts
+    return [*parts, y_title(short(column.heading, 26), (scale.start + scale.end) / 2)]
+
+
+def y_title(title: str, middle: float) -> str:
+    return f'<g transform="rotate(-90 12 {middle:.1f})">{label(12, middle, title, "title", "middle")}</g>'
 
 
 def legend(names: Iterable[str], series: Mapping[str, int], top: float = 2) -> tuple[list[str], float]:
