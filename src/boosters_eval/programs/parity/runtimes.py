@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Predict = Callable[[NDArray[np.float64]], Any]  # the rows' predictions
+    Convert = Callable[[PythonSession], Predict]
 
 
 class Runtime(PythonBackend):
@@ -43,11 +44,6 @@ class Runtime(PythonBackend):
         )
 
     @classmethod
-    def model(cls, session: PythonSession) -> Path:
-        """The file of the trained model."""
-        return session.place.parent / SHARED / MODEL_FILES[str(session.parameters["library"])]
-
-    @classmethod
     @abstractmethod
     def prepare(cls, session: PythonSession) -> Predict:
         """What predicts the rows of an array."""
@@ -61,122 +57,111 @@ class Runtime(PythonBackend):
         return np.asarray(fitted(session.arrays["X"]))
 
 
-class XgboostNative(Runtime):
-    name = "xgboost.native"
-    own = True
-    imports: ClassVar[tuple[str, ...]] = ("xgboost",)
-    distributions: ClassVar[tuple[str, ...]] = ("xgboost-cpu", "xgboost", "numpy")
+def runtime(name: str, *imports: str, of: tuple[str, ...], **more: Any) -> Callable[[Convert], type[Runtime]]:
+    """Make a runtime of a function that converts the model of a session; `of` are the distributions of its version."""
 
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import xgboost as xgb
+    def make(convert: Convert) -> type[Runtime]:
+        fields = {"name": name, "imports": imports, "distributions": of, **more}
+        fields |= {"prepare": classmethod(lambda _, session: convert(session)), "__module__": convert.__module__}
+        return type(convert.__name__, (Runtime,), fields)
 
-        return xgb.Booster({"nthread": session.threads}, model_file=cls.model(session))
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        import xgboost as xgb
-
-        model, options = cls.open(session), {"missing": cls.missing_value(session), "nthread": session.threads}
-        return lambda x: model.predict(xgb.DMatrix(x, **options))
-
-    @classmethod
-    def missing_value(cls, session: PythonSession) -> float:
-        return 0.0 if session.parameters["variant"] == "missing_zero" else np.nan
+    return make
 
 
-class XgboostInplace(XgboostNative):
-    name = "xgboost.inplace"
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        return partial(cls.open(session).inplace_predict, missing=cls.missing_value(session))
+def find_model(session: PythonSession) -> Path:
+    """The file of the trained model."""
+    return session.place.parent / SHARED / MODEL_FILES[str(session.parameters["library"])]
 
 
-class XgboostSklearn(XgboostNative):
+_XGBOOST = ("xgboost-cpu", "xgboost")  # of which one is installed
+
+
+def open_xgboost(session: PythonSession) -> Any:
+    import xgboost as xgb
+
+    return xgb.Booster({"nthread": session.threads}, model_file=find_model(session))
+
+
+def _missing_value(session: PythonSession) -> float:
+    return 0.0 if session.parameters["variant"] == "missing_zero" else np.nan
+
+
+def _predict_xgboost(session: PythonSession, model: Any) -> Predict:
+    import xgboost as xgb
+
+    options = {"missing": _missing_value(session), "nthread": session.threads}
+    return lambda x: model.predict(xgb.DMatrix(x, **options))
+
+
+@runtime("xgboost.native", "xgboost", of=(*_XGBOOST, "numpy"), own=True)
+def xgboost_native(session: PythonSession) -> Predict:
+    return _predict_xgboost(session, open_xgboost(session))
+
+
+@runtime("xgboost.inplace", "xgboost", of=(*_XGBOOST, "numpy"), own=True)
+def xgboost_inplace(session: PythonSession) -> Predict:
+    return partial(open_xgboost(session).inplace_predict, missing=_missing_value(session))
+
+
+@runtime("xgboost.sklearn", "xgboost", "sklearn.base", of=(*_XGBOOST, "numpy"), own=True)
+def xgboost_sklearn(session: PythonSession) -> Predict:
     """XGBoost's regressor with the interface of scikit-learn. It is loaded from the file, and knows no more."""
+    import xgboost as xgb
 
-    name = "xgboost.sklearn"
-    imports: ClassVar[tuple[str, ...]] = ("xgboost", "sklearn.base")
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        import xgboost as xgb
-
-        model = xgb.XGBRegressor(n_jobs=session.threads)
-        model.load_model(cls.model(session))
-        return partial(model.predict)
+    model = xgb.XGBRegressor(n_jobs=session.threads)
+    model.load_model(find_model(session))
+    return partial(model.predict)
 
 
-class XgboostReloaded(XgboostNative):
+@runtime("xgboost.reloaded", "xgboost", of=(*_XGBOOST, "numpy"), own=True)
+def xgboost_reloaded(session: PythonSession) -> Predict:
     """XGBoost's Booster, saved in its other format, UBJSON, and loaded again."""
+    import xgboost as xgb
 
-    name = "xgboost.reloaded"
-
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import xgboost as xgb
-
-        model = xgb.Booster({"nthread": session.threads})
-        model.load_model(bytearray(super().open(session).save_raw("ubj")))
-        return model
+    model = xgb.Booster({"nthread": session.threads})
+    model.load_model(bytearray(open_xgboost(session).save_raw("ubj")))
+    return _predict_xgboost(session, model)
 
 
-class LightgbmNative(Runtime):
-    name = "lightgbm.native"
-    own = True
-    imports: ClassVar[tuple[str, ...]] = ("lightgbm",)
-    distributions: ClassVar[tuple[str, ...]] = ("lightgbm", "numpy")
+def open_lightgbm(session: PythonSession) -> Any:
+    import lightgbm as lgb
 
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import lightgbm as lgb
-
-        return lgb.Booster(model_file=str(cls.model(session)))
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        return partial(cls.open(session).predict, num_threads=session.threads)
+    return lgb.Booster(model_file=str(find_model(session)))
 
 
-class LightgbmReloaded(LightgbmNative):
-    name = "lightgbm.reloaded"
-
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import lightgbm as lgb
-
-        return lgb.Booster(model_str=super().open(session).model_to_string())
+@runtime("lightgbm.native", "lightgbm", of=("lightgbm", "numpy"), own=True)
+def lightgbm_native(session: PythonSession) -> Predict:
+    return partial(open_lightgbm(session).predict, num_threads=session.threads)
 
 
-class CatboostNative(Runtime):
-    name = "catboost.native"
-    own = True
-    imports: ClassVar[tuple[str, ...]] = ("catboost",)
-    distributions: ClassVar[tuple[str, ...]] = ("catboost", "numpy")
+@runtime("lightgbm.reloaded", "lightgbm", of=("lightgbm", "numpy"), own=True)
+def lightgbm_reloaded(session: PythonSession) -> Predict:
+    import lightgbm as lgb
 
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import catboost
-
-        return catboost.CatBoostRegressor().load_model(str(cls.model(session)))
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        return partial(cls.open(session).predict, thread_count=session.threads)
+    model = lgb.Booster(model_str=open_lightgbm(session).model_to_string())
+    return partial(model.predict, num_threads=session.threads)
 
 
-class CatboostReloaded(CatboostNative):
-    name = "catboost.reloaded"
+def open_catboost(session: PythonSession) -> Any:
+    import catboost
 
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import catboost
+    return catboost.CatBoostRegressor().load_model(str(find_model(session)))
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = str(Path(folder) / "model.json")
-            super().open(session).save_model(path, format="json")
-            return catboost.CatBoostRegressor().load_model(path, format="json")
+
+@runtime("catboost.native", "catboost", of=("catboost", "numpy"), own=True)
+def catboost_native(session: PythonSession) -> Predict:
+    return partial(open_catboost(session).predict, thread_count=session.threads)
+
+
+@runtime("catboost.reloaded", "catboost", of=("catboost", "numpy"), own=True)
+def catboost_reloaded(session: PythonSession) -> Predict:
+    import catboost
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.json")
+        open_catboost(session).save_model(path, format="json")
+        model = catboost.CatBoostRegressor().load_model(path, format="json")
+    return partial(model.predict, thread_count=session.threads)
 
 
 _LOOP = """
@@ -187,178 +172,146 @@ extern "C" void predict_rows(const float* x, long n, long p, double* out) {
 """
 
 
-class CatboostCpp(Runtime):
-    name = "catboost.c++"
-    language = "c++"
-    imports: ClassVar[tuple[str, ...]] = ("catboost",)
-    distributions: ClassVar[tuple[str, ...]] = ("catboost",)
-    compiler = "g++"
+@runtime("catboost.c++", "catboost", of=("catboost",), language="c++", compiler="g++")
+def catboost_cpp(session: PythonSession) -> Predict:
+    """The exported source, with a loop over rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "model.cpp", Path(folder) / "model.so"
+        open_catboost(session).save_model(str(source), format="cpp")
+        source.write_text(source.read_text() + _LOOP)
+        command = [str(shutil.which("g++")), "-O2", "-std=c++17", "-shared", "-fPIC", "-o", str(library), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own command)
+        if done.returncode:
+            raise RunError(f"The exported model cannot be compiled: {done.stderr.strip()[-500:]}")
+        call = ctypes.CDLL(str(library)).predict_rows
 
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        """The exported source, with a loop over rows."""
-        with tempfile.TemporaryDirectory() as folder:
-            source, library = Path(folder) / "model.cpp", Path(folder) / "model.so"
-            CatboostNative.open(session).save_model(str(source), format="cpp")
-            source.write_text(source.read_text() + _LOOP)
-            compiler = str(shutil.which(cls.compiler))
-            command = [compiler, "-O2", "-std=c++17", "-shared", "-fPIC", "-o", str(library), str(source)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own command)
-            if done.returncode:
-                raise RunError(f"The exported model cannot be compiled: {done.stderr.strip()[-500:]}")
-            call = ctypes.CDLL(str(library)).predict_rows
+    def predict_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows = np.ascontiguousarray(x, dtype=np.float32)
+        out = np.empty(len(rows))
+        shape = map(ctypes.c_long, rows.shape)
+        call(rows.ctypes.data_as(ctypes.c_void_p), *shape, out.ctypes.data_as(ctypes.c_void_p))
+        return out
 
-        def predict_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
-            rows = np.ascontiguousarray(x, dtype=np.float32)
-            out = np.empty(len(rows))
-            shape = map(ctypes.c_long, rows.shape)
-            call(rows.ctypes.data_as(ctypes.c_void_p), *shape, out.ctypes.data_as(ctypes.c_void_p))
-            return out
-
-        return predict_rows
+    return predict_rows
 
 
-class XgboostBoosters(Runtime):
-    name = "xgboost.boosters"
-    imports: ClassVar[tuple[str, ...]] = ("boosters", "xgboost", "pandas")
-    distributions: ClassVar[tuple[str, ...]] = ("boosters", "xgboost-cpu", "xgboost")
-    native: ClassVar[type[XgboostNative | LightgbmNative]] = XgboostNative
-    converter: ClassVar[str] = "xgboost_to_json_bytes"
+def _predict_boosters(session: PythonSession, content: Any) -> Predict:
+    """Its one output is the method's vector."""
+    import boosters
 
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        """Its one output is the method's vector."""
-        import boosters
-
-        content = getattr(boosters, cls.converter)(cls.native.open(session))
-        model = boosters.Model.load_from_bytes(bytes(content))
-        return lambda x: np.asarray(model.predict(boosters.Dataset(x), n_threads=session.threads))[:, 0]
+    model = boosters.Model.load_from_bytes(bytes(content))
+    return lambda x: np.asarray(model.predict(boosters.Dataset(x), n_threads=session.threads))[:, 0]
 
 
-class LightgbmBoosters(XgboostBoosters):
-    name = "lightgbm.boosters"
-    imports: ClassVar[tuple[str, ...]] = ("boosters", "lightgbm", "pandas")
-    distributions: ClassVar[tuple[str, ...]] = ("boosters", "lightgbm")
-    native = LightgbmNative
-    converter = "lightgbm_to_json_bytes"
+@runtime("xgboost.boosters", "boosters", "xgboost", "pandas", of=("boosters", *_XGBOOST))
+def xgboost_boosters(session: PythonSession) -> Predict:
+    import boosters
+
+    return _predict_boosters(session, boosters.xgboost_to_json_bytes(open_xgboost(session)))
 
 
-class XgboostOnnx(Runtime):
-    name = "xgboost.onnxruntime"
-    imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "xgboost")
-    distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "xgboost-cpu", "xgboost")
-    native: ClassVar[type[XgboostNative | LightgbmNative]] = XgboostNative
-    converter: ClassVar[str] = "convert_xgboost"
+@runtime("lightgbm.boosters", "boosters", "lightgbm", "pandas", of=("boosters", "lightgbm"))
+def lightgbm_boosters(session: PythonSession) -> Predict:
+    import boosters
 
-    @classmethod
-    def convert(cls, session: PythonSession) -> bytes:
-        from onnxmltools import convert
-        from onnxmltools.convert.common.data_types import FloatTensorType
-
-        columns = ("X", FloatTensorType([None, session.arrays["X"].shape[1]]))
-        model = getattr(convert, cls.converter)(cls.native.open(session), initial_types=[columns])
-        return bytes(model.SerializeToString())
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        """It predicts in single precision, as the format demands."""
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = session.threads
-        model = onnxruntime.InferenceSession(cls.convert(session), options, providers=["CPUExecutionProvider"])
-        return lambda x: model.run(None, {model.get_inputs()[0].name: x.astype(np.float32)})[0][:, 0]
+    return _predict_boosters(session, boosters.lightgbm_to_json_bytes(open_lightgbm(session)))
 
 
-class LightgbmOnnx(XgboostOnnx):
-    name = "lightgbm.onnxruntime"
-    imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools.convert", "lightgbm")
-    distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "onnxmltools", "lightgbm")
-    native = LightgbmNative
-    converter = "convert_lightgbm"
+def _convert_to_onnx(session: PythonSession, converter: str, model: Any) -> bytes:
+    from onnxmltools import convert
+    from onnxmltools.convert.common.data_types import FloatTensorType
+
+    columns = ("X", FloatTensorType([None, session.arrays["X"].shape[1]]))
+    return bytes(getattr(convert, converter)(model, initial_types=[columns]).SerializeToString())
 
 
-class CatboostOnnx(XgboostOnnx):
-    name = "catboost.onnxruntime"
-    imports: ClassVar[tuple[str, ...]] = ("onnxruntime", "catboost", "onnx")
-    distributions: ClassVar[tuple[str, ...]] = ("onnxruntime", "catboost")
+def _predict_onnx(session: PythonSession, content: bytes) -> Predict:
+    """It predicts in single precision, as the format demands."""
+    import onnxruntime
 
-    @classmethod
-    def convert(cls, session: PythonSession) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.onnx"
-            CatboostNative.open(session).save_model(str(path), format="onnx")
-            return path.read_bytes()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = session.threads
+    model = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return lambda x: model.run(None, {model.get_inputs()[0].name: x.astype(np.float32)})[0][:, 0]
 
 
-class XgboostTreelite(Runtime):
-    name = "xgboost.treelite"
-    imports: ClassVar[tuple[str, ...]] = ("treelite",)
-    distributions: ClassVar[tuple[str, ...]] = ("treelite",)
-
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import treelite
-
-        return treelite.frontend.load_xgboost_model(str(cls.model(session)), format_choice="json")
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        """It predicts in the precision in which the model's thresholds are stored."""
-        import treelite
-
-        model = cls.open(session)
-        predict = partial(treelite.gtil.predict, model, nthread=session.threads)
-        return lambda x: np.asarray(predict(x.astype(model.input_type))).reshape(len(x), -1)[:, 0]
+_ONNX, _CONVERTERS = "onnxruntime", "onnxmltools.convert"
 
 
-class LightgbmTreelite(XgboostTreelite):
-    name = "lightgbm.treelite"
-
-    @classmethod
-    def open(cls, session: PythonSession) -> Any:
-        import treelite
-
-        return treelite.frontend.load_lightgbm_model(str(cls.model(session)))
+@runtime("xgboost.onnxruntime", _ONNX, _CONVERTERS, "xgboost", of=(_ONNX, "onnxmltools", *_XGBOOST))
+def xgboost_onnx(session: PythonSession) -> Predict:
+    return _predict_onnx(session, _convert_to_onnx(session, "convert_xgboost", open_xgboost(session)))
 
 
-class XgboostTl2cgen(Runtime):
-    name = "xgboost.tl2cgen"
-    language = "c"
-    imports: ClassVar[tuple[str, ...]] = ("tl2cgen", "treelite")
-    distributions: ClassVar[tuple[str, ...]] = ("tl2cgen", "treelite")
-    compiler = "gcc"
-    frontend: ClassVar[type[XgboostTreelite]] = XgboostTreelite
-
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        """It predicts in the precision in which the model's thresholds are stored."""
-        import tl2cgen
-
-        model, parallel = cls.frontend.open(session), {"parallel_comp": 4}
-        kind = np.dtype(str(model.input_type))
-        with tempfile.TemporaryDirectory() as folder:
-            library = str(Path(folder) / "model.so")
-            tl2cgen.export_lib(model, toolchain=cls.compiler, libpath=library, params=parallel, verbose=False)
-            predict = tl2cgen.Predictor(library, nthread=session.threads).predict
-        data = partial(tl2cgen.DMatrix, dtype=kind.name)
-        return lambda x: np.asarray(predict(data(x.astype(kind)))).reshape(len(x), -1)[:, 0]
+@runtime("lightgbm.onnxruntime", _ONNX, _CONVERTERS, "lightgbm", of=(_ONNX, "onnxmltools", "lightgbm"))
+def lightgbm_onnx(session: PythonSession) -> Predict:
+    return _predict_onnx(session, _convert_to_onnx(session, "convert_lightgbm", open_lightgbm(session)))
 
 
-class LightgbmTl2cgen(XgboostTl2cgen):
-    name = "lightgbm.tl2cgen"
-    frontend = LightgbmTreelite
+@runtime("catboost.onnxruntime", _ONNX, "catboost", "onnx", of=(_ONNX, "catboost"))
+def catboost_onnx(session: PythonSession) -> Predict:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        open_catboost(session).save_model(str(path), format="onnx")
+        return _predict_onnx(session, path.read_bytes())
 
 
-class LightgbmLleaves(Runtime):
-    name = "lightgbm.lleaves"
-    imports: ClassVar[tuple[str, ...]] = ("lleaves",)
-    distributions: ClassVar[tuple[str, ...]] = ("lleaves", "llvmlite")
+def _read_by_treelite(session: PythonSession) -> Any:
+    import treelite
 
-    @classmethod
-    def prepare(cls, session: PythonSession) -> Predict:
-        import lleaves
+    path = str(find_model(session))
+    if session.parameters["library"] == "xgboost":
+        return treelite.frontend.load_xgboost_model(path, format_choice="json")
+    return treelite.frontend.load_lightgbm_model(path)
 
-        model = lleaves.Model(model_file=str(cls.model(session)))
-        model.compile()
-        return partial(model.predict, n_jobs=session.threads)
+
+def _predict_treelite(session: PythonSession) -> Predict:
+    """It predicts in the precision in which the model's thresholds are stored."""
+    import treelite
+
+    model = _read_by_treelite(session)
+    predict = partial(treelite.gtil.predict, model, nthread=session.threads)
+    return lambda x: np.asarray(predict(x.astype(model.input_type))).reshape(len(x), -1)[:, 0]
+
+
+def _predict_tl2cgen(session: PythonSession) -> Predict:
+    """It predicts in the precision in which the model's thresholds are stored."""
+    import tl2cgen
+
+    model, parallel = _read_by_treelite(session), {"parallel_comp": 4}
+    kind = np.dtype(str(model.input_type))
+    with tempfile.TemporaryDirectory() as folder:
+        library = str(Path(folder) / "model.so")
+        tl2cgen.export_lib(model, toolchain="gcc", libpath=library, params=parallel, verbose=False)
+        predict = tl2cgen.Predictor(library, nthread=session.threads).predict
+    data = partial(tl2cgen.DMatrix, dtype=kind.name)
+    return lambda x: np.asarray(predict(data(x.astype(kind)))).reshape(len(x), -1)[:, 0]
+
+
+@runtime("xgboost.treelite", "treelite", of=("treelite",))
+def xgboost_treelite(session: PythonSession) -> Predict:
+    return _predict_treelite(session)
+
+
+@runtime("lightgbm.treelite", "treelite", of=("treelite",))
+def lightgbm_treelite(session: PythonSession) -> Predict:
+    return _predict_treelite(session)
+
+
+@runtime("xgboost.tl2cgen", "tl2cgen", "treelite", of=("tl2cgen", "treelite"), language="c", compiler="gcc")
+def xgboost_tl2cgen(session: PythonSession) -> Predict:
+    return _predict_tl2cgen(session)
+
+
+@runtime("lightgbm.tl2cgen", "tl2cgen", "treelite", of=("tl2cgen", "treelite"), language="c", compiler="gcc")
+def lightgbm_tl2cgen(session: PythonSession) -> Predict:
+    return _predict_tl2cgen(session)
+
+
+@runtime("lightgbm.lleaves", "lleaves", of=("lleaves", "llvmlite"))
+def lightgbm_lleaves(session: PythonSession) -> Predict:
+    import lleaves
+
+    model = lleaves.Model(model_file=str(find_model(session)))
+    model.compile()
+    return partial(model.predict, n_jobs=session.threads)
