@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics import METRICS, get, metric_from_callable
-from boosters_eval.metrics.linear import linearize
+from boosters_eval.metrics.linear import linearize, linearize_rows
 
 REGRESSION = ("rmse", "mae", "r2", "mape@1", "rmsle", "pinball@0.3")
 BINARY = ("logloss", "accuracy@0.4", "auc_roc", "f1", "average_precision", "matthews", "brier")
@@ -68,7 +68,7 @@ def test_contributions_are_the_value_plus_the_influence_of_each_row(spec, seed, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for used in (weights, None):
-            found = metric.linearize(predictions, labels, used)
+            found = linearize_rows(metric, predictions, labels, used)
             rarity = enlarged(metric, labels)
             if rarity is None:
                 assert found is None
@@ -90,7 +90,7 @@ def test_queries_are_the_rows_of_a_ranking(spec, seed, n, ties):
     metric = get(spec)
     predictions, labels, weights, groups = drawn(spec, seed, n, ties=ties)
     for used in (weights, None):
-        found = metric.linearize(predictions, labels, used, groups=groups)
+        found = linearize_rows(metric, predictions, labels, used, groups=groups)
         assert found.value == metric.compute(predictions, labels, used, groups=groups)
         assert np.average(found.contributions, weights=found.weights) == pytest.approx(found.value)
         assert sorted(groups[found.at]) == sorted(set(groups))
@@ -104,7 +104,7 @@ def test_queries_are_the_rows_of_a_ranking(spec, seed, n, ties):
 def test_the_spread_of_contributions_is_that_of_the_jackknife(spec):
     metric = get(spec)
     predictions, labels, _, _ = drawn(spec, 5, 400)
-    found = metric.linearize(predictions, labels)
+    found = linearize_rows(metric, predictions, labels)
     kept = ~np.eye(400, dtype=bool)
     without = np.array([metric.compute(predictions[rows], labels[rows]) for rows in kept])
     jackknife = np.sqrt(399 / 400 * ((without - without.mean()) ** 2).sum())
@@ -114,7 +114,7 @@ def test_the_spread_of_contributions_is_that_of_the_jackknife(spec):
 @pytest.mark.parametrize("spec", NONE)
 def test_some_metrics_are_not_made_of_rows(spec):
     scores, labels, _, _ = drawn("f1", 1, 30)
-    assert get(spec).linearize(scores, labels) is None
+    assert linearize_rows(get(spec), scores, labels) is None
 
 
 def test_every_builtin_metric_is_tested_here():
@@ -125,7 +125,7 @@ def test_every_builtin_metric_is_tested_here():
 def test_rows_of_weight_zero_contribute_nothing():
     predictions, labels, weights, _ = drawn("auc_roc", 3, 30)
     weights[::3] = 0.0
-    found = get("auc_roc").linearize(predictions, labels, weights)
+    found = linearize_rows(get("auc_roc"), predictions, labels, weights)
     assert found.at.tolist() == np.flatnonzero(weights).tolist()
     assert np.average(found.contributions, weights=found.weights) == pytest.approx(found.value)
 
@@ -134,12 +134,12 @@ def test_rows_of_weight_zero_contribute_nothing():
 def test_a_value_by_convention_is_the_contribution_of_every_row(spec):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = get(spec).linearize(np.linspace(0, 0.4, 5), np.zeros(5))
+        found = linearize_rows(get(spec), np.linspace(0, 0.4, 5), np.zeros(5))
     assert found.contributions.tolist() == [found.value] * 5
 
 
 def test_numbers_too_extreme_for_squares_are_left_to_splits():
-    assert get("rmse").linearize([1e200, 0.0], [0.0, 1e190]) is None
+    assert linearize_rows(get("rmse"), [1e200, 0.0], [0.0, 1e190]) is None
 
 
 def test_quantiles_are_picked_as_for_scores():
@@ -159,7 +159,7 @@ def test_a_users_metric_may_say_how_rows_make_it():
     row_losses.by_rows = True
     huber = metric_from_callable(row_losses, name="huber", higher_is_better=False)
     predictions, labels, weights, _ = drawn("rmse", 1, 20)
-    found = huber.linearize(predictions, labels, weights)
+    found = linearize_rows(huber, predictions, labels, weights)
     assert found.value == huber.compute(predictions, labels, weights)
     losses = row_losses(predictions, labels)
     assert found.contributions == pytest.approx(losses)
@@ -172,7 +172,7 @@ def test_a_users_metric_may_say_how_rows_make_it():
     with pytest.raises(MetricInputError, match="a finite number for each row"):
         metric_from_callable(row_mean, name="bias", higher_is_better=False).compute(predictions, labels)
     whole = metric_from_callable(lambda p, y: float(np.mean(p - y)), name="bias", higher_is_better=False)
-    assert whole.linearize(predictions, labels) is None
+    assert linearize_rows(whole, predictions, labels) is None
 
 
 def test_what_a_metric_without_error_is():
@@ -189,7 +189,7 @@ def test_contributions_show_the_spread_that_few_rows_of_a_class_make(spec, posit
     values, variances = [], []
     for _ in range(400):
         scores = 1 / (1 + np.exp(1 - 1.5 * labels - rng.normal(size=60)))
-        found = metric.linearize(scores, labels)
+        found = linearize_rows(metric, scores, labels)
         values.append(found.value)
         variances.append(found.contributions.var() / 60)
     assert np.var(values) == pytest.approx(np.mean(variances), rel=0.35)
@@ -197,4 +197,4 @@ def test_contributions_show_the_spread_that_few_rows_of_a_class_make(spec, posit
 
 def test_a_single_row_of_a_class_tells_nothing():
     labels = np.arange(20) == 0
-    assert get("auc_roc").linearize(np.linspace(1, 0, 20), labels) is None
+    assert linearize_rows(get("auc_roc"), np.linspace(1, 0, 20), labels) is None

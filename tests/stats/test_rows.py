@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from boosters_eval.core.request import Part, Repeat
 from boosters_eval.metrics import get
+from boosters_eval.metrics.linear import linearize_rows
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.rows import LUCK, USUAL_WITHIN, RowScores, find_overlap, fit_rows, prepare_rows
 from boosters_eval.stats.sequential import Yardstick, find_shift, splits_to_decide
@@ -222,7 +223,7 @@ def test_margins_are_shares_of_the_error():
         sides = []
         for model in models:
             folds = [np.arange(fold, 4000, 5) for fold in range(5)]
-            made = [metric.linearize(model[rows], y[rows]) for rows in folds]
+            made = [linearize_rows(metric, model[rows], y[rows]) for rows in folds]
             sides.append(
                 [RowScores(0, k, 5, folds[k], one.value, one.contributions, None) for k, one in enumerate(made)]
             )

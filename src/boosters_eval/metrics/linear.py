@@ -59,8 +59,10 @@ def linearize(
     return linearize_rows(chosen, columns, y_true, sample_weight, groups)
 
 
-def linearize_rows(metric: Metric, predictions: Any, labels: Any, weights: Any, groups: Any) -> Linearization | None:
-    """The linearization behind `Metric.linearize`."""
+def linearize_rows(
+    metric: Metric, predictions: Any, labels: Any, weights: Any = None, groups: Any = None
+) -> Linearization | None:
+    """The value of one metric as a mean of contributions, one per row or query; None where rows do not make it."""
     if metric.info.by_rows is None:
         return None
     given = prepare(metric.spec, predictions, labels, weights, groups, None)

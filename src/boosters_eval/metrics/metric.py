@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from boosters_eval.metrics.catalog import Direction, Param, Resolution, Value
-    from boosters_eval.metrics.linear import Linearization
 
 _NAME = re.compile(r"[^\s@,=]+")
 
@@ -121,14 +120,6 @@ class Metric:
         from boosters_eval.metrics.rows import evaluate  # noqa: PLC0415 (numpy is for computing, not for naming)
 
         return evaluate(self, predictions, labels, weights, groups, sensitive)
-
-    def linearize(
-        self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None
-    ) -> Linearization | None:
-        """The value as a mean of contributions, one per row or query; None where rows do not make it."""
-        from boosters_eval.metrics.linear import linearize_rows  # noqa: PLC0415 (as above)
-
-        return linearize_rows(self, predictions, labels, weights, groups)
 
 
 def mean_over_outputs(values: Sequence[float]) -> float:

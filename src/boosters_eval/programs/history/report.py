@@ -144,9 +144,6 @@ class HistoryReport(ReportedFindings, Model):
 
         return lay_out_report(self)
 
-    def to_model(self) -> Model:
-        return self
-
 
 def report_history(request: ReportHistoryRequest) -> HistoryReport:
     """Every benchmark, competitor and metric over all runs; without any line there is nothing to report."""

@@ -95,9 +95,6 @@ class PaperResults(ReportedFindings, Model):
 
         return lay_out_results(self)
 
-    def to_model(self) -> Model:
-        return self
-
     def show(self, screen: Screen) -> None:
         if not screen.quiet:
             super().show(screen)
@@ -364,9 +361,6 @@ class PaperComparison(Reported, _Concluded):
         from boosters_eval.programs.paper.document import lay_out_comparison  # noqa: PLC0415 (it reads this)
 
         return lay_out_comparison(self)
-
-    def to_model(self) -> Model:
-        return self
 
     def to_yaml(self) -> str:
         """The file `comparison.yaml`."""
