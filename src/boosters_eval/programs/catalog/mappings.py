@@ -21,7 +21,6 @@ from boosters_eval.runners.rules import CANONICAL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.catalog.request import ExplainRequest
 
 
@@ -67,12 +66,6 @@ class Mappings(ReportedFindings):
     def to_model(self) -> Any:
         alone = not self.request.every and len(self.records) == 1
         return self.records[0] if alone else list(self.records)
-
-    def show(self, screen: Screen) -> None:
-        if self.request.json:
-            screen.json(self.to_model())
-        else:
-            super().show(screen)
 
 
 def _record(runner: type[Runner], request: FitRequest) -> dict[str, Any]:

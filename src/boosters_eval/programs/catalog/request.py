@@ -74,6 +74,7 @@ class ExplainRequest(TrainingParameters, Request):
     unsupported, with the reason.
     """
     program: ClassVar = "boosters_eval.programs.catalog.mappings:explain"
+    formats: ClassVar = ("json",)
 
     libraries: Any = libraries_parameter(f"Libraries to explain{BUILDS} Either these or --all.")
     every: bool = parameter(False, option="--all", help="One table for all libraries.")

@@ -116,6 +116,7 @@ class ListPaperRequest(_OurModel, Request):
     command: ClassVar = "paper list"
     help: ClassVar = "List specifications and their targets: what can run here, and why not."
     program: ClassVar = "boosters_eval.programs.paper.targets:list_targets"
+    formats: ClassVar = ("json",)
 
     files: Sequence[Path] = parameter(
         (),

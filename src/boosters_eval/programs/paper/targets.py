@@ -324,7 +324,7 @@ def list_targets(request: ListPaperRequest) -> ListedTargets:
                     reason=reason or "",
                 )
             )
-    return ListedTargets(tuple(found), {str(file): spec.paper for file, spec in named}, json=request.json)
+    return ListedTargets(tuple(found), {str(file): spec.paper for file, spec in named})
 
 
 def _describe_binding(binding: Binding | None) -> str:
@@ -367,7 +367,6 @@ class ListedTargets(ReportedFindings):
     plain: ClassVar[bool] = True
     targets: tuple[ListedTarget, ...]
     specifications: dict[str, str]  # the paper of each file
-    json: bool = False
 
     def document(self) -> Document:
         headings = ("table", "row", "data set", "kind", "runs by", "can run", "reason")
@@ -390,9 +389,7 @@ class ListedTargets(ReportedFindings):
         return [{names.get(name, name): value for name, value in asdict(target).items()} for target in self.targets]
 
     def show(self, screen: Screen) -> None:
-        if self.json:
-            screen.json(self.to_model())
-        elif self.specifications:
+        if self.specifications:
             super().show(screen)
         else:
             screen.note("Note: there is no specification here. Name one, or write one with 'paper extract'.")
