@@ -100,7 +100,7 @@ def test_record_refuses_a_run_with_errors_and_leaves_the_old_file(files, capsys)
 def test_check_passes_and_says_so(files, capsys):
     assert check("base.json", "--results", "same.json") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "✅ No regression against base.json: 2 pairs compared (tolerance 2%)",
+        "✅ No regression against base.json: 2 pairs compared (tolerance 2 %)",
         "Note: Only means were compared: the baseline and the run have no predictions, so no row could be tested.",
     ]
 
@@ -116,7 +116,7 @@ def test_check_fails_on_a_regression_in_the_rfc_s_words(files, capsys):
     assert check("--baseline", "base.json", "--results", "worse.json") == 1
     assert capsys.readouterr().out == (
         "❌ Regression detected in 1 config:\n"
-        "  california/gbdt boosters: RMSE 0.4772 > baseline 0.4545 (+5.0%, tolerance 2%)\n"
+        "  california/gbdt boosters: RMSE 0.4772 > baseline 0.4545 (+5.0 %, tolerance 2 %)\n"
         "Note: Only means were compared: the baseline and the run have no predictions, so no row could be tested.\n"
         "Next: if it is intended: boosters-eval baseline update base.json --library boosters --accept 'WHY'\n"
     )
@@ -227,7 +227,7 @@ def test_what_is_beyond_tolerance_and_undecided_fails_with_the_seeds_that_would_
     headline, finding, _, advice = capsys.readouterr().out.splitlines()
     assert headline == "❌ Beyond tolerance, but undecided in 1 config:"
     assert finding == (
-        "  california/gbdt boosters: undecided: RMSE 0.4681 > baseline 0.4545 (+3.0%, tolerance 2%)"
+        "  california/gbdt boosters: undecided: RMSE 0.4681 > baseline 0.4545 (+3.0 %, tolerance 2 %)"
         " (p = 0.254; 23 seeds would decide if the change stays as it is)"
     )
     assert advice == (
@@ -412,7 +412,7 @@ def test_a_check_has_the_settings_of_every_run(boosters_eval, mine):
     assert "diabetes/gbdt faulty: fault=none" in done.stderr  # the native parameters
     assert "1/1 done" in done.stderr
     assert done.stdout.startswith(
-        "✅ No regression against m.json: 1 pair compared (tolerance 2%), all bit-identical\n"
+        "✅ No regression against m.json: 1 pair compared (tolerance 2 %), all bit-identical\n"
     )
     boosters_eval("baseline", "check", "m.json", "--run", "second", "-q", check=0)
     done = boosters_eval("baseline", "check", "m.json", *mine, "--resume", check=0)
@@ -485,7 +485,7 @@ class TestRealRuns:
         assert "m.json was recorded from this very run" in capsys.readouterr().err
         assert check("m.json", "--output", "r.json") == 0
         assert capsys.readouterr().out == (
-            "✅ No regression against m.json: 2 pairs compared (tolerance 2%), all bit-identical\n"
+            "✅ No regression against m.json: 2 pairs compared (tolerance 2 %), all bit-identical\n"
         )
         assert len(ResultCollection.load_partial("r.json")) == 4
 

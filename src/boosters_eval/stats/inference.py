@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, stdtr, stdtrit
+import scipy  # its `special` is loaded when a test is made: identical scores need none
 
 from boosters_eval.core.errors import ConfigError
 
@@ -43,7 +43,7 @@ def detectable_errors(critical: float, freedom: float, known: float | None = Non
     needed = critical * _spreads(freedom)[None, :]
 
     def power(errors: float) -> float:
-        return float((weights * ndtr(errors * estimated[:, None] - needed)).sum())
+        return float((weights * scipy.special.ndtr(errors * estimated[:, None] - needed)).sum())
 
     low, high = 0.0, critical + 1
     while power(high) < POWER and math.isfinite(high):
@@ -56,7 +56,7 @@ def detectable_errors(critical: float, freedom: float, known: float | None = Non
 
 def _spreads(freedom: float) -> NDArray[np.float64]:
     """Estimated standard deviations, in true ones, at the nodes of the integral."""
-    return np.asarray(np.sqrt(2 * gammaincinv(freedom / 2, (_NODES + 1) / 2) / freedom))
+    return np.asarray(np.sqrt(2 * scipy.special.gammaincinv(freedom / 2, (_NODES + 1) / 2) / freedom))
 
 
 SAME = 1e-12  # relative: differences closer than this are rounding, not variance
@@ -93,25 +93,25 @@ class StudentT:
 
     def greater(self, shift: float) -> float:
         """The p-value of "the true difference is at most `shift`"."""
-        return max(float(stdtr(self.freedom, (shift - self.estimate) / self.error)), SMALLEST_P)
+        return max(float(scipy.special.stdtr(self.freedom, (shift - self.estimate) / self.error)), SMALLEST_P)
 
     def less(self, shift: float) -> float:
         """The p-value of "the true difference is at least `shift`"."""
-        return max(float(stdtr(self.freedom, (self.estimate - shift) / self.error)), SMALLEST_P)
+        return max(float(scipy.special.stdtr(self.freedom, (self.estimate - shift) / self.error)), SMALLEST_P)
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """The two-sided interval; other tests have None where the sample cannot bound it."""
-        half = float(stdtrit(self.freedom, 1 - alpha / 2)) * self.error
+        half = float(scipy.special.stdtrit(self.freedom, 1 - alpha / 2)) * self.error
         return self.estimate - half, self.estimate + half
 
     def detectable(self, alpha: float) -> float:
         """The true difference that four out of five such runs would detect."""
-        critical = float(stdtrit(self.freedom, 1 - alpha / 2))
+        critical = float(scipy.special.stdtrit(self.freedom, 1 - alpha / 2))
         return detectable_errors(critical, self.spread_freedom or self.freedom) * self.error
 
     def positive(self) -> float:
         """The probability that the true difference is above zero."""
-        return float(stdtr(self.freedom, self.estimate / self.error))
+        return float(scipy.special.stdtr(self.freedom, self.estimate / self.error))
 
 
 @dataclass(frozen=True, slots=True)

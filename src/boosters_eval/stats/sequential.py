@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from scipy.special import stdtrit
+import scipy  # as in `inference`
 
 from boosters_eval.core.text import count_of
 from boosters_eval.stats.inference import MOST_FREEDOM, StatisticsInputError, StudentT, detectable_errors, freedom
@@ -121,7 +121,7 @@ def splits_to_decide(
         return found.evidence.splits_to_decide(level or (lambda _: found.alpha))
     most = MOST_FREEDOM if design is None else design.most_freedom
     half = (found.interval[1] - found.interval[0]) / 2
-    critical = float(stdtrit(freedom(found.n, overlap, most), 1 - found.alpha / 2))
+    critical = float(scipy.special.stdtrit(freedom(found.n, overlap, most), 1 - found.alpha / 2))
     spread = half / critical / math.sqrt(1 / found.n + overlap)
     size = abs(found.difference)
 
@@ -140,7 +140,7 @@ def detectable_with(splits: int, shown: float, n: int, *, level: float, overlap:
     """
 
     def errors(count: int) -> float:
-        critical = float(stdtrit(freedom(count, overlap), 1 - level / 2))
+        critical = float(scipy.special.stdtrit(freedom(count, overlap), 1 - level / 2))
         return detectable_errors(critical, count - 1, n - 1) * math.sqrt(1 / count + overlap)
 
     return shown * errors(splits) / errors(n)

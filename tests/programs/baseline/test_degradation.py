@@ -128,5 +128,5 @@ def test_twenty_unchanged_repetitions_of_quick_raise_no_alarm(tmp_path, capsys):
         assert (attempt, code, capsys.readouterr().out) == (
             attempt,
             0,
-            f"✅ No regression against {base}: 10 pairs compared (tolerance 2%, paired test)\n",
+            f"✅ No regression against {base}: 10 pairs compared (tolerance 2 %, paired test)\n",
         )

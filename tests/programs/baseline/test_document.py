@@ -67,7 +67,7 @@ def flaky(make):
 def test_a_regression_reads_as_in_the_rfc(story):
     lines = document.describe_check(story)
     assert lines[0] == "❌ Regression detected in 2 configs:"
-    assert lines[1] == "  california/gbdt boosters: RMSE 0.4819 > baseline 0.4521 (+6.6%, tolerance 2%)"
+    assert lines[1] == "  california/gbdt boosters: RMSE 0.4819 > baseline 0.4521 (+6.6 %, tolerance 2 %)"
 
 
 def test_an_upgrade_reads_as_what_it_is(story):
@@ -99,7 +99,7 @@ FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures 
 def test_flaky_cells_are_told_in_every_rendering(flaky):
     found = flaky()
     assert document.describe_check(found) == [
-        f"❌ 4 flaky cells; no regression against {NAME}: 4 pairs compared (tolerance 2%)",
+        f"❌ 4 flaky cells; no regression against {NAME}: 4 pairs compared (tolerance 2 %)",
         "❌ 4 flaky cells (0 allowed; allow_flaky=4 accepts them):",
         f"  california/gbdt boosters: {FLAKY}",
     ]
@@ -118,7 +118,7 @@ def test_flaky_cells_are_told_in_every_rendering(flaky):
 def test_flaky_cells_that_are_allowed_are_told_too(flaky):
     found = flaky(allowed=4)
     assert document.describe_check(found) == [
-        f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)",
+        f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2 %)",
         "⚠ 4 flaky cells (4 allowed):",
         f"  california/gbdt boosters: {FLAKY}",
     ]
@@ -147,7 +147,7 @@ def test_recorded_seeds_that_were_not_run_are_the_first_thing_to_try(make):
 
 def test_a_pass_is_one_line(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run()))
-    assert document.describe_check(found) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)"]
+    assert document.describe_check(found) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2 %)"]
     assert document.annotate_check(found) == []
 
 
@@ -163,11 +163,11 @@ def test_what_counts_for_nothing_is_not_called_a_pass(make):
 
 
 @pytest.mark.parametrize(
-    ("factor", "said"), [(0.9798, "-2.02%"), (1.0199, "+1.99%"), (1.02001, "+2.001%"), (1.021, "+2.1%")]
+    ("factor", "said"), [(0.9798, "-2.02 %"), (1.0199, "+1.99 %"), (1.02001, "+2.001 %"), (1.021, "+2.1 %")]
 )
 def test_a_change_never_looks_like_the_tolerance_that_it_is_not(make, factor, said):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": factor})))
-    assert f"({said}, tolerance 2%)" in document.describe_pair(found.findings[0])
+    assert f"({said}, tolerance 2 %)" in document.describe_pair(found.findings[0])
     assert rows(found)[0][5].text == said
 
 
@@ -178,7 +178,7 @@ def test_cells_that_failed_are_told_even_when_nothing_that_counts_is_worse(make)
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(run), CheckRules(under_test=("boosters",)))
     crash = "cell 42: WorkerDied in fit, SIGSEGV: killed by SIGSEGV"
     assert document.describe_check(found) == [
-        f"❌ 3 cells failed or did not run; no regression against {NAME}: 2 pairs compared (tolerance 2%)",
+        f"❌ 3 cells failed or did not run; no regression against {NAME}: 2 pairs compared (tolerance 2 %)",
         f"  california/gbdt xgboost: crashed, {crash} (baseline RMSE 0.4521)",
         f"  breast_cancer/gbdt xgboost: crashed, {crash} (baseline Log loss 0.1150)",
         "  1 cell of the plan without an outcome",
@@ -225,7 +225,7 @@ def test_numbers_that_differ_never_look_alike(make):
     line = document.describe_check(found)[1]
     new, old = line.split("RMSE ")[1].split(" (")[0].split(" > baseline ")
     assert new != old
-    assert "+0.0004%" in line
+    assert "+0.0004 %" in line
 
 
 def test_a_change_from_zero_has_no_percentage(make):
@@ -235,7 +235,7 @@ def test_a_change_from_zero_has_no_percentage(make):
         return Snapshot.of_run(run)
 
     assert (
-        "RMSE 0.01000 > baseline 0 (from 0, tolerance 2%)"
+        "RMSE 0.01000 > baseline 0 (from 0, tolerance 2 %)"
         in document.describe_check(check(scored(0.0), scored(0.01)))[1]
     )
 
@@ -321,7 +321,7 @@ def test_what_became_of_each_pair_is_told_to_pytest(story):
     passed, told = story.outcome(CA, "xgboost")
     assert (passed, told) == (
         "passed",
-        "california/gbdt xgboost: same: RMSE 0.4521 = baseline 0.4521 (0%, tolerance 2%)",
+        "california/gbdt xgboost: same: RMSE 0.4521 = baseline 0.4521 (0 %, tolerance 2 %)",
     )
 
 

@@ -73,7 +73,7 @@ def test_what_did_not_move_is_said_to_be_bit_identical(checked):
     assert [pairs[config].identical for config in (CA, BC, IRIS)] == [True, True, False]
     assert found.exit_code == 1
     nothing, _ = checked(RUNNERS["lightgbm"])
-    assert str(nothing).endswith("3 pairs compared (tolerance 2%), all bit-identical")
+    assert str(nothing).endswith("3 pairs compared (tolerance 2 %), all bit-identical")
 
 
 def test_since_when_it_is_so_and_the_next_command_are_told(checked, recorded):

@@ -30,7 +30,7 @@ def test_a_suite_is_recorded_and_checked_with_the_settings_of_every_run(suite, c
     asked = {"suite": suite, "executor": tiny.shared_pool()}
     found = be.check_baseline("base.json", **asked, seeds=1, timeout=60, verbose=True)
     assert (found.passed, found.exit_code) == (True, ExitCode.SUCCESS)
-    assert str(found).startswith("✅ No regression against base.json: 1 pair compared (tolerance 2%)")
+    assert str(found).startswith("✅ No regression against base.json: 1 pair compared (tolerance 2 %)")
     assert found.outcome("tiny/none", "faulty")[0] == "passed"
     assert "tiny/none faulty: " in capsys.readouterr().err  # it is verbose
     assert be.check_baseline(recorded, **asked, observer=[]).name == "the baseline"

@@ -1,4 +1,4 @@
-"""After a check has failed: since when it is so, as far as this home knows, and the commands that are of use now."""
+"""After something got worse: since when it is so, as far as this home knows, and the commands that are of use now."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.snapshot import TakenBaseline
     from boosters_eval.programs.benchmark.results import ResultCollection
 
-_WORSE = (Status.REGRESSION, Status.UNDECIDED)
+_WORSE = (Status.REGRESSION, Status.UNDECIDED, Status.DRIFT)
 
 
 def follow_up(check: Check, taken: TakenBaseline, results: ResultCollection, home: Path | None) -> Check:
     """The check with since when each pair is worse, and what to do next."""
-    worse = [finding for finding in check.findings if finding.fails and finding.status in _WORSE]
+    worse = [finding for finding in check.findings if finding.counts and finding.status in _WORSE]
     if not worse:
         return check
     recorded = {result.key: result for result in taken.baseline.results}
@@ -115,6 +115,7 @@ def _training(config: Mapping[str, Any]) -> list[str]:
 
 def _acceptance(worse: list[Finding], check: Check, results: ResultCollection) -> list[str]:
     """How to make it the new baseline, where that is intended."""
+    worse = [finding for finding in worse if finding.fails]
     if not any(finding.status is Status.REGRESSION for finding in worse) or check.name == UNNAMED:
         return []
     run = f" --run {results.run_id}" if results.folder is not None else ""

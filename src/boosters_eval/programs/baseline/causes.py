@@ -183,9 +183,7 @@ class _Moved:
         if shares[top] < _MOST:
             return ""
         names = ("lowest", "second", "third", "highest")
-        return f"{min(shares[top], 1.0):.0%} of the loss is in the {names[top]} quarter of the target".replace(
-            "%", " %"
-        )
+        return f"{_share(shares[top])} of the loss is in the {names[top]} quarter of the target"
 
     def describe_shrinking(self) -> str:
         """Whether predictions are closer to their mean, or farther from it."""

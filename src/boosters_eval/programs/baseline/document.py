@@ -90,7 +90,7 @@ def summarize_check(check: Check) -> list[str]:
 
     Of a check that passes these are a few lines; `describe_check` tells everything.
     """
-    lines = [*_answer(check), *_tell_doubts(check)]
+    lines = [*_answer(check), *(f"⚠ {describe_pair(finding)}" for finding in _list_doubtful(check))]
     improved = [f for f in check.findings if f.counts and f.status is Status.IMPROVED]
     if improved:
         lines.append(f"✅ Improved beyond tolerance: {join_words(f'{f.config} {f.library}' for f in improved)}.")
@@ -106,20 +106,23 @@ def summarize_check(check: Check) -> list[str]:
 
 
 def verdict_line(check: Check) -> str:
-    """The verdict alone, with the pairs that fail."""
-    failing = [f for f in check.findings if f.fails]
+    """The verdict alone, with the pairs that it is about, and the first of what moved there."""
+    told = [f for f in check.findings if f.fails] or (_list_doubtful(check) if check.passed else [])
     head = clean(_headline(check).rstrip(":"))
-    return (
-        f"{head}: {clean(join_words((f'{f.config} {f.library}' for f in failing), most=_NAMED))}" if failing else head
-    )
+    pairs = (f"{f.config} {f.library}{f' ({f.cause[0]})' if f.cause else ''}" for f in told)
+    return f"{head}: {clean(join_words(pairs, most=_NAMED))}" if told else head
 
 
-def _tell_doubts(check: Check) -> Iterator[str]:
-    """What passes, although it is worse for certain, or beyond tolerance but not shown."""
-    doubtful = [f for f in check.findings if f.counts and not f.fails]
-    for finding in doubtful:
-        if finding.status in (Status.DRIFT, Status.UNDECIDED):
-            yield f"⚠ {describe_pair(finding)}"
+def _list_doubtful(check: Check) -> list[Finding]:
+    """What passes, although rows show that it is worse, or the mean is beyond tolerance."""
+    return [f for f in check.findings if f.counts and not f.fails and f.status in (Status.DRIFT, Status.UNDECIDED)]
+
+
+def _tell_passed(check: Check) -> str:
+    """How many pairs pass in spite of what is known of them."""
+    found = Counter(finding.status for finding in _list_doubtful(check))
+    told = {Status.DRIFT: "shown to be worse, within tolerance", Status.UNDECIDED: "beyond tolerance, but undecided"}
+    return join_words(f"{count_of(found[status], 'pair')} {text}" for status, text in told.items() if found[status])
 
 
 def _tell_without(check: Check) -> Iterator[str]:
@@ -165,7 +168,9 @@ def _headline(check: Check) -> str:
     equal = "" if not same else ", all bit-identical" if same == len(check.counted) else f", {same} bit-identical"
     held = f"o regression against {check.name}: {count_of(len(check.counted), 'pair')} compared ({rule}){equal}"
     wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
-    return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
+    if wrong:
+        return f"❌ {', '.join(wrong)}; n{held}"
+    return f"⚠ {_tell_passed(check)}; n{held}" if _list_doubtful(check) else f"✅ N{held}"
 
 
 def _answer(check: Check) -> Iterator[str]:
@@ -338,7 +343,7 @@ def tell_apart(after: float, before: float) -> tuple[str, str]:
 
 
 def _change(change: float, tolerance: float) -> str:
-    """The RFC writes the sign against the number: +6.6%; with the digits it takes to tell it from the tolerance."""
+    """With the digits it takes to tell it from the tolerance."""
     if not math.isfinite(change):
         return "from 0"
     for digits in range(1, _MANY_DIGITS):
@@ -346,12 +351,12 @@ def _change(change: float, tolerance: float) -> str:
             break
     else:
         digits = 1  # the change equals the tolerance
-    usual = percent(change).replace(" ", "") if change else "0%"
-    return usual if digits <= len(usual.partition(".")[2]) - 1 or digits == 1 else f"{100 * change:+.{digits}f}%"
+    usual = percent(change) if change else "0 %"
+    return usual if digits <= len(usual.partition(".")[2]) - 2 or digits == 1 else f"{100 * change:+.{digits}f} %"
 
 
 def _share(tolerance: float) -> str:
-    return f"{100 * tolerance:.6g}%"
+    return f"{100 * tolerance:.6g} %"
 
 
 def annotate_check(check: Check) -> list[str]:
