@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
+from boosters_eval.core.errors import BoostersEvalError, FileFormatError
 from boosters_eval.core.files import find_home, load_json, read_text
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import load_verified
 from boosters_eval.programs.baseline.model import digest_content, load_baseline
 from boosters_eval.programs.baseline.sidecar import PredictionsFile, list_kept, locate_sidecar
-from boosters_eval.runners.result import BenchmarkResult
+from boosters_eval.programs.baseline.snapshot import make_baseline
+from boosters_eval.programs.benchmark.runs import collect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boosters_eval.programs.baseline.model import Baseline, BaselineResult, Source
+    from boosters_eval.programs.baseline.model import Baseline, Source
+
+_OF_RUN = ("config", "run_id", "libraries", "boosters_version", "boosters_eval_version", "git_sha", "machine", "absent")
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,14 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
     _compare_predictions(baseline, locate_sidecar(path), faults, unchecked)
     alone = sum(result.source is None for result in baseline.results)
     if alone:
-        unchecked.append(f"{count_of(alone, 'pair')} name no run that they were recorded from")
+        unchecked.append(f"no run vouches for {count_of(alone, 'pair')}")
     for name, source in baseline.sources.items():
-        results = [result for result in baseline.results if result.source == name]
         folder = RunFolder(find_home(home) / "runs" / source.run_id)
         if source.attempt in folder.attempts():
-            faults += _compare_with_run(results, source, folder)
+            faults += _compare_with_run(baseline, name, source, folder)
         else:
-            unchecked.append(f"run {name}, which {count_of(len(results), 'pair')} came from, is not in this home")
+            pairs = sum(result.source == name for result in baseline.results)
+            unchecked.append(f"run {name}, which {count_of(pairs, 'pair')} came from, is not in this home")
     return BaselineAudit(tuple(faults), tuple(unchecked))
 
 
@@ -71,31 +74,28 @@ def _compare_predictions(baseline: Baseline, place: Path, faults: list[str], unc
         faults.append(f"{place.name} has {count_of(len(foreign), 'array')} that the baseline does not name")
 
 
-def _compare_with_run(results: list[BaselineResult], source: Source, folder: RunFolder) -> Iterator[str]:
-    """What the sealed run says otherwise."""
+def _compare_with_run(baseline: Baseline, name: str, source: Source, folder: RunFolder) -> Iterator[str]:
+    """What the sealed run says otherwise: the baseline of it is made again."""
     try:
         run = load_verified(folder, source.attempt)
-    except (RunError, BoostersEvalError) as error:
+        if run.digest != source.journal:
+            yield f"it names another journal than that of run {name}"
+            return
+        made = make_baseline(collect(run), allow_flaky=len(run.outcomes), continue_on_error=True)
+    except BoostersEvalError as error:
         yield str(error).rstrip(".")
         return
-    if run.digest != source.journal:
-        yield f"it names another journal than that of run {source.run_id}/{source.attempt}"
-        return
-    fits = {
-        (one.config_name, one.library, one.repeat.name): one
-        for one in run.outcomes.values()
-        if isinstance(one, BenchmarkResult)
-    }
-    for result in results:
-        for metric, stats in result.metrics.items():
-            for cell, value in stats.per_seed.items():
-                fit = fits.get((result.config, result.library, cell))
-                if fit is None or fit.metrics.get(metric) != value:
-                    where = f"{result.config} {result.library}, cell {cell}"
-                    yield f"{metric} of {where} is not what run {source.run_id} measured"
-                    return
-        for cell, known in result.fits.items():
-            fit = fits.get((result.config, result.library, cell))
-            if fit is None or fit.predictions_digest != known.predictions:
-                yield f"the predictions of {result.config} {result.library}, cell {cell}, are not those of its run"
+    measured = {result.key: result for result in made.results}
+    mine = [result for result in baseline.results if result.source == name]
+    for result in mine:
+        for field in sorted(result.model_fields_set):
+            found = measured.get(result.key)
+            if found is None or getattr(found, field) != getattr(result, field):
+                yield f"'{field}' of {result.config} {result.library} is not what run {name} has"
                 return
+        if baseline.libraries.get(result.library) != made.libraries.get(result.library):
+            yield f"the version or build of {result.library} is not that of run {name}"
+            return
+    if len(mine) == len(measured) == len(baseline.results):  # nothing was merged into it
+        changed = [field for field in _OF_RUN if getattr(made, field) != getattr(baseline, field)]
+        yield from (f"'{field}' is not what run {name} has" for field in changed)

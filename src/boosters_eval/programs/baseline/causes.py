@@ -21,6 +21,8 @@ from boosters_eval.reports.numbers import number, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from boosters_eval.metrics.rows import Floats
     from boosters_eval.programs.baseline.evidence import PairOfSides
 
@@ -142,13 +144,20 @@ class _Moved:
 
     def _describe_class(self) -> str:
         """Whether one class bears the loss alone."""
-        total = float(self.loss.sum())
-        for one in np.unique(self.y) if self.task.is_classification and total > 0 else ():
-            mine = self.y == one
-            share, size = float(self.loss[mine].sum()) / total, float(mine.mean())
-            if share >= _MOST and share > 1.5 * size:
-                return f"{_share(share)} of the loss is in the rows of class {one:g}, which are {_share(size)} of all"
-        return ""
+        if not self.task.is_classification:
+            return ""
+        classes = np.unique(self.y)
+        top, share = self._find_bearer([self.y == one for one in classes])
+        size = float((self.y == classes[top]).mean())
+        if share < max(_MOST, 1.5 * size):
+            return ""
+        return f"{_share(share)} of the loss is in the rows of class {classes[top]:g}, which are {_share(size)} of all"
+
+    def _find_bearer(self, parts: list[NDArray[np.bool_]]) -> tuple[int, float]:
+        """Which part lost most, and its share of what was lost; what others gained makes it no larger."""
+        lost = [float(self.loss[part].sum()) for part in parts]
+        top, whole = int(np.argmax(lost)), math.fsum(max(one, 0.0) for one in lost)
+        return top, lost[top] / whole if math.fsum(lost) > 0 else 0.0
 
     def _describe_shift(self) -> str:
         """Whether all predictions moved together, as a base score moves them."""
@@ -169,8 +178,7 @@ class _Moved:
 
     def _describe_slice(self) -> str:
         """Whether the loss is among the rows with low, middle or high targets, or with few rows."""
-        total = float(self.loss.sum())
-        if self.task.is_classification or total <= 0 or len(self.y) < 10 * _SLICES:
+        if self.task.is_classification or len(self.y) < 10 * _SLICES or self.loss.sum() <= 0:
             return ""
         few = max(1, len(self.loss) // 100)
         worst = float(np.sort(self.loss)[-few:].sum())
@@ -178,12 +186,11 @@ class _Moved:
             return f"nearly all of the loss is in {count_of(few, 'row')} of {len(self.loss)}"
         edges = np.quantile(self.y, np.linspace(0, 1, _SLICES + 1)[1:-1])
         place = np.searchsorted(edges, self.y, side="right")
-        shares = [float(self.loss[place == one].sum()) / total for one in range(_SLICES)]
-        top = int(np.argmax(shares))
-        if shares[top] < _MOST:
+        top, share = self._find_bearer([place == one for one in range(_SLICES)])
+        if share < _MOST:
             return ""
         names = ("lowest", "second", "third", "highest")
-        return f"{_share(shares[top])} of the loss is in the {names[top]} quarter of the target"
+        return f"{_share(share)} of the loss is in the {names[top]} quarter of the target"
 
     def describe_shrinking(self) -> str:
         """Whether predictions are closer to their mean, or farther from it."""
@@ -200,7 +207,7 @@ class _Moved:
 
 
 def _share(value: float) -> str:
-    return f"{100 * min(value, 1.0):.0f} %"
+    return f"{100 * value:.0f} %"
 
 
 def _link(values: Floats, task: Task) -> Floats:

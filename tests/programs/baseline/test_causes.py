@@ -1,0 +1,185 @@
+"""What moved, told from constructed predictions: nothing is trained."""
+
+import numpy as np
+import pytest
+
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.baseline.causes import explain_change
+from boosters_eval.programs.baseline.evidence import PairOfSides, RecordedSide
+from boosters_eval.programs.baseline.model import FitFacts
+from boosters_eval.programs.benchmark.evidence import SplitRows, pack_rows
+from boosters_eval.runners.result import KeptRows
+from factories import baseline_result, digest, stats
+
+RNG = np.random.default_rng(7)
+N = 200
+SIGNS = np.where(np.arange(N) % 2, 1.0, -1.0)
+LABELS = {
+    Task.REGRESSION: RNG.normal(size=N),
+    Task.BINARY: (RNG.random(N) < 0.4).astype(float),
+    Task.MULTICLASS: np.arange(N) % 3.0,
+}
+METRICS = {Task.REGRESSION: "rmse", Task.BINARY: "logloss", Task.MULTICLASS: "mlogloss"}
+
+
+class Store(dict):
+    find = dict.get
+
+
+def side(task, predicted, *, metric=None, cells=("1", "2"), labels=None, facts=None, **changes):
+    """A pair whose cells predicted this, each on rows of its own; None: not kept."""
+    store, fits = Store(), {}
+    metric = metric or METRICS[task]
+    for number, cell in enumerate(cells):
+        kept = None
+        if predicted is not None:
+            rows = SplitRows(rows=np.arange(N) + N * number, y_true=LABELS[task] if labels is None else labels)
+            kept = KeptRows(
+                predictions=digest("p", cell, predicted.tobytes())[:32], rows=digest("r", cell, task.value)[:32]
+            )
+            store |= {kept.predictions: predicted, kept.rows: pack_rows(rows)}
+        said = digest(None if predicted is None else predicted.tobytes())[:16]
+        fits[cell] = FitFacts(predictions=said, kept=kept, **(facts or {}))
+    values = dict.fromkeys(cells, 0.5)
+    known = {"task": task, "fits": fits, "n_train": 4 * N, "n_valid": N, "metrics": {metric: stats(values)}}
+    return RecordedSide(baseline_result(metric=metric, **{**known, **changes}), store)
+
+
+def explain(then, now):
+    return explain_change(PairOfSides(then, now), then.record.primary_metric)
+
+
+def about(task, factor=0.5):
+    """Predictions that are right on average."""
+    if task is Task.REGRESSION:
+        return LABELS[task] + factor * np.cos(np.arange(N))
+    if task is Task.BINARY:
+        return np.where(LABELS[task] == 1, 0.7, 0.3)
+    said = np.full((N, 3), 0.1)
+    said[np.arange(N), LABELS[task].astype(int)] = 0.8
+    return said
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda said: said + 0.3, "all predictions moved alike, by +0.3 on average: the base score"),
+        (lambda said: said - 0.3, "all predictions moved alike, by -0.3 on average: the base score"),
+    ],
+)
+def test_predictions_that_moved_alike_are_a_base_score(change, told):
+    said = about(Task.REGRESSION)
+    assert explain(side(Task.REGRESSION, said), side(Task.REGRESSION, change(said))) == (told,)
+
+
+@pytest.mark.parametrize(("quarter", "name"), list(enumerate(["lowest", "second", "third", "highest"])))
+def test_a_quarter_of_the_target_that_bears_the_loss_is_named(quarter, name):
+    said, rank = about(Task.REGRESSION), LABELS[Task.REGRESSION].argsort().argsort() * 4 // N
+    sides = [side(Task.REGRESSION, each, metric="mae") for each in (said, said + 2 * SIGNS * (rank == quarter))]
+    assert explain(*sides) == (f"100 % of the loss is in the {name} quarter of the target",)
+
+
+def test_quarters_that_lose_alike_are_not_told_apart():
+    said, rank = about(Task.REGRESSION), LABELS[Task.REGRESSION].argsort().argsort() * 4 // N
+    moved = said + 2 * SIGNS * np.isin(rank, (0, 3))
+    moved = np.where(np.isin(rank, (1, 2)), LABELS[Task.REGRESSION], moved)  # what others gain makes no share larger
+    assert explain(*(side(Task.REGRESSION, each, metric="mae") for each in (said, moved))) == ()
+
+
+def test_a_loss_in_a_few_rows_is_said_to_be_in_these():
+    said = about(Task.REGRESSION)
+    sides = (side(Task.REGRESSION, each, metric="mae") for each in (said, said + 9 * (np.arange(N) == 4)))
+    assert explain(*sides) == ("nearly all of the loss is in 4 rows of 400",)
+
+
+def test_log_odds_that_moved_alike_are_a_base_score():
+    said = about(Task.BINARY)
+    moved = 1 / (1 + np.exp(-np.log(said / (1 - said)) - 0.4))
+    assert explain(side(Task.BINARY, said), side(Task.BINARY, moved)) == (
+        "all log odds moved alike, by +0.4 on average: the base score",
+    )
+
+
+def test_a_class_that_is_never_predicted_any_more_comes_first():
+    said = about(Task.MULTICLASS)
+    now = said.copy()
+    now[:, 1] = 1e-3
+    now /= now.sum(axis=1, keepdims=True)
+    (told,) = explain(side(Task.MULTICLASS, said), side(Task.MULTICLASS, now))
+    assert told == f"class 1 is never predicted any more ({2 * int((LABELS[Task.MULTICLASS] == 1).sum())} rows before)"
+
+
+def test_a_class_that_bears_the_loss_is_named_with_its_share_of_the_rows():
+    said, mine = about(Task.MULTICLASS), LABELS[Task.MULTICLASS] == 2
+    now = said.copy()
+    now[mine] = (0.25, 0.25, 0.5)
+    (told,) = explain(side(Task.MULTICLASS, said), side(Task.MULTICLASS, now))
+    assert told == "100 % of the loss is in the rows of class 2, which are 33 % of all"
+
+
+def test_of_a_metric_that_is_better_when_higher_the_loss_is_a_fall():
+    said, mine = about(Task.MULTICLASS), LABELS[Task.MULTICLASS] == 2
+    now = said.copy()
+    now[mine & (np.arange(N) % 2 == 0)] = (0.8, 0.1, 0.1)
+    sides = (side(Task.MULTICLASS, each, metric="accuracy") for each in (said, now))
+    assert explain(*sides) == ("100 % of the loss is in the rows of class 2, which are 33 % of all",)
+
+
+def test_all_common_cells_are_looked_at():
+    said = about(Task.REGRESSION)
+    then, now = side(Task.REGRESSION, said), side(Task.REGRESSION, said + 0.3)
+    fits = {**now.record.fits, "2": then.record.fits["2"]}  # the second cell did not move
+    store = Store({**then.store, **now.store})
+    half = RecordedSide(now.record.model_copy(update={"fits": fits}), store)
+    assert explain(then, half) != explain(then, now)
+
+
+def test_classes_that_one_side_does_not_have_are_not_compared():
+    said = about(Task.MULTICLASS)
+    wider = np.column_stack([0.9 * said, np.full(N, 0.1)])
+    assert explain(side(Task.MULTICLASS, said), side(Task.MULTICLASS, wider)) == ()
+
+
+@pytest.mark.parametrize("which", ["then", "now"])
+def test_without_predictions_of_both_sides_nothing_is_said_of_them(which):
+    said = about(Task.REGRESSION)
+    sides = {"then": side(Task.REGRESSION, said), "now": side(Task.REGRESSION, said + 0.3)}
+    sides[which] = side(Task.REGRESSION, None)
+    assert explain(sides["then"], sides["now"]) == ()
+
+
+def test_predictions_closer_to_their_mean_are_the_last_to_be_told():
+    said = np.repeat(LABELS[Task.REGRESSION][: N // 2], 2)
+    now = said.mean() + 0.9 * (said - said.mean())
+    alike = said + 0.4 * SIGNS
+    (told,) = explain(side(Task.REGRESSION, said, labels=alike), side(Task.REGRESSION, now, labels=alike))
+    assert told == "predictions are closer to their mean (x 0.900)"
+    trained = [{"training": value} for value in (0.30, 0.33)]
+    sides = (
+        side(Task.REGRESSION, each, labels=alike, facts=facts) for each, facts in zip((said, now), trained, strict=True)
+    )
+    assert explain(*sides) == (
+        "on training rows RMSE 0.3000 → 0.3300 (+10.0 %): each tree learns less (learning rate, regularization, bins)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"trees": 50}, {"trees": 35}, "trees 50 → 35"),
+        ({"trees": 150, "rounds": 50}, {"trees": 105, "rounds": 35}, "trees 150 → 105 (rounds 50 → 35)"),
+        ({"trees": 50, "leaves": 800}, {"trees": 50, "leaves": 784}, None),
+        ({"trees": 50, "leaves": 800}, {"trees": 50, "leaves": 780}, "leaves 800 → 780 with as many trees"),
+        (
+            {"trees": 50, "leaves": 800},
+            {"trees": 50, "leaves": 400},
+            "leaves 800 → 400 with as many trees: a limit on their growth",
+        ),
+        ({"trees": 50}, {"trees": None}, None),
+    ],
+)
+def test_what_was_built_is_told_before_what_was_predicted(before, after, told):
+    said = about(Task.REGRESSION)
+    then, now = side(Task.REGRESSION, said, facts=before), side(Task.REGRESSION, said + 0.3, facts=after)
+    assert explain(then, now)[0] == (told or "all predictions moved alike, by +0.3 on average: the base score")
+    assert len(explain(then, now)) == 1
