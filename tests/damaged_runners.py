@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from boosters_eval.metrics.task import Task
+from boosters_eval.runners.boosters_runner import BoostersRunner
 from boosters_eval.runners.lightgbm_runner import LightGBMRunner
+from boosters_eval.runners.xgboost_runner import XGBoostRunner
 
 
 class _Changed(LightGBMRunner):
@@ -93,7 +95,7 @@ class OneBinFewer(_Changed):
         return {"max_bin": native["max_bin"] - 1}
 
 
-class ColumnsReversed(LightGBMRunner):
+class _Reversed:
     """The order of the columns, in which ties are broken."""
 
     @classmethod
@@ -103,6 +105,18 @@ class ColumnsReversed(LightGBMRunner):
     @classmethod
     def predict(cls, translation, model, x):
         return super().predict(translation, model, np.ascontiguousarray(x[:, ::-1]))
+
+
+class ColumnsReversed(_Reversed, LightGBMRunner):
+    pass
+
+
+class BoostersReversed(_Reversed, BoostersRunner):
+    pass
+
+
+class XGBoostReversed(_Reversed, XGBoostRunner):
+    pass
 
 
 class OtherRows(LightGBMRunner):
@@ -115,3 +129,4 @@ class OtherRows(LightGBMRunner):
 
 PLANTED = (FewerTrees, BaseScoreOff, NoBaseScore, OneClassIgnored, SlowLearner, WrongDefault)
 HARMLESS = (MoreL2, LessL2, OneBinFewer, ColumnsReversed, OtherRows)
+REVERSED = {"boosters": BoostersReversed, "lightgbm": ColumnsReversed, "xgboost": XGBoostReversed}

@@ -2,9 +2,12 @@
 
 import pytest
 
+import check_simulations
 import damaged_runners
 from boosters_eval import check_baseline, record_baseline
+from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.evidence import RecordedSide
+from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.power import describe_power, find_power
 from boosters_eval.programs.baseline.sidecar import PredictionsFile, locate_sidecar
 from boosters_eval.programs.benchmark.suites import CHECK_SUITE, QUICK_SUITE, SUITES
@@ -41,6 +44,42 @@ def test_a_planted_loss_fails(recorded, change):
     found = checked(recorded, change)
     assert found.exit_code == 1
     assert all(finding.cause for finding in found.regressions)
+
+
+PARTITIONS = 4
+SECTION = "The suite `check` fails"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The suite as it is, on several partitions."""
+    return check_simulations.train(tmp_path_factory.mktemp("trained"), PARTITIONS)
+
+
+def count_failures(before, after, parts, rules=None):
+    """How many checks of such a part on one partition fail, and of how many."""
+    cases = [(number, *part) for part in parts for number in range(PARTITIONS)]
+    sides = ([check_simulations.take_check(side, *case) for side in (before, after)] for case in cases)
+    return sum(check(*pair, rules).exit_code == 1 for pair in sides), len(cases)
+
+
+@pytest.mark.slow
+def test_harmless_changes_fail_in_at_most_5_percent_of_checks(trained, tmp_path, simulated):
+    whole, libraries = [0, 0], [(name,) for name in check_simulations.LIBRARIES]
+    for change in check_simulations.HARMLESS:
+        found = count_failures(trained, check_simulations.train(tmp_path, PARTITIONS, change), libraries)
+        simulated(SECTION, f"a harmless change, {change}", *found, "≤ 5 % of all")
+        whole = [a + b for a, b in zip(whole, found, strict=True)]
+    assert simulated(SECTION, "a harmless change, all of these", *whole, "≤ 5 %") <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", check_simulations.LOSSES)
+def test_a_planted_rise_of_5_percent_fails_in_at_least_95_percent_of_checks(trained, simulated, loss):
+    worse, pairs = check_simulations.plant(trained, loss, 0.05), [key[::-1] for key in trained.results]
+    for rules, how in ((CheckRules(), ""), (CheckRules(statistical=True), ", `--statistical`")):
+        claim = f"a planted rise of 5 %, {loss}{how}"
+        assert simulated(SECTION, claim, *count_failures(trained, worse, pairs, rules), "≥ 95 %") >= 0.95
 
 
 def test_the_suites_of_the_rfc_keep_their_data_seeds_and_trees():

@@ -78,6 +78,52 @@ def test_an_upgrade_reads_as_what_it_is(story):
     )
 
 
+def drifted(make, **changes):
+    """One pair that passes although it is shown to be worse, with what moved."""
+    base = Snapshot.of_baseline(make_baseline(make.run()))
+    found = check(base, Snapshot.of_run(make.run({(CA, "boosters"): 1.015})), CheckRules(statistical=True))
+    first = replace(found.findings[0], cause=("trees 50 → 49", "leaves 800 → 780"), **changes)
+    return replace(found, findings=(first, *found.findings[1:]))
+
+
+def test_drift_is_in_the_verdict_line_with_what_moved(make):
+    found = drifted(make)
+    head = f"⚠ 1 pair shown to be worse, within tolerance; no regression against {NAME}: 4 pairs compared"
+    assert document.verdict_line(found) == (
+        f"{head} (tolerance 2 %, paired test): {CA} boosters (trees 50 → 49; leaves 800 → 780)"
+    )
+    lines = document.summarize_check(found)
+    assert lines[0].startswith(head)
+    assert lines[1].startswith(f"⚠ {CA} boosters: drift: RMSE 0.4589 > baseline 0.4521 (+1.5 %, tolerance 2 %)")
+    assert lines[1].endswith("; moved: trees 50 → 49; leaves 800 → 780")
+    assert found.exit_code == 0
+
+
+def test_drift_of_what_is_not_under_test_is_no_warning(make):
+    assert document.verdict_line(drifted(make, counts=False)).startswith("✅ No regression")
+
+
+def test_undecided_that_passes_is_in_the_verdict_line(statistical):
+    passing = replace(statistical, findings=tuple(replace(f, lenient=True) for f in statistical.findings))
+    assert document.verdict_line(passing).startswith(
+        "⚠ 1 pair shown to be worse, within tolerance and 2 pairs beyond tolerance, but undecided; no regression"
+    )
+    assert passing.exit_code == 0
+
+
+def test_the_verdict_line_of_a_failure_names_the_pairs_that_fail(statistical):
+    line = document.verdict_line(statistical)
+    assert line == f"❌ Beyond tolerance, but undecided in 2 configs: {CA} xgboost and {BC} xgboost"
+    assert len(document.summarize_check(statistical)) > 6
+
+
+def test_a_check_that_passes_prints_six_lines_at_most(make):
+    noted = replace(drifted(make), notes=tuple(f"Note {number}." for number in range(9)))
+    lines = document.summarize_check(noted)
+    assert len(lines) == 6
+    assert lines[-1].endswith("further remarks.")
+
+
 def test_the_whole_story_reads_well(story, golden):
     golden("baseline-story.txt", "\n".join(document.describe_check(story)) + "\n")
     golden("baseline-story.md", story.to_markdown())

@@ -106,10 +106,10 @@ def summarize_check(check: Check) -> list[str]:
 
 
 def verdict_line(check: Check) -> str:
-    """The verdict alone, with the pairs that it is about, and the first of what moved there."""
+    """The verdict alone, with the pairs that it is about and what moved there."""
     told = [f for f in check.findings if f.fails] or (_list_doubtful(check) if check.passed else [])
     head = clean(_headline(check).rstrip(":"))
-    pairs = (f"{f.config} {f.library}{f' ({f.cause[0]})' if f.cause else ''}" for f in told)
+    pairs = (f"{f.config} {f.library}" + (f" ({'; '.join(f.cause)})" if f.cause else "") for f in told)
     return f"{head}: {clean(join_words(pairs, most=_NAMED))}" if told else head
 
 
