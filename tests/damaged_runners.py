@@ -36,12 +36,6 @@ class SlowLearner(_Changed):
         return {"learning_rate": 0.95 * native["learning_rate"]}
 
 
-class SlowerLearner(_Changed):
-    @classmethod
-    def changes(cls, native):
-        return {"learning_rate": 0.8 * native["learning_rate"]}
-
-
 class WrongDefault(_Changed):
     @classmethod
     def changes(cls, native):
