@@ -252,7 +252,7 @@ def resampled_interval(
     5 / 4 does is as if the values of two splits correlated by 5 / 9.
     """
     above, below = overlap
-    widened = {repeat: replace(one, n_train=below, n_valid=above, resolution=step) for repeat, one in values.items()}
+    widened = {repeat: one._replace(n_train=below, n_valid=above, resolution=step) for repeat, one in values.items()}
     return mean_interval(widened, alpha=alpha)
 
 
