@@ -115,7 +115,7 @@ class Torment:
             while process.poll() is None and (time.monotonic() < moment or (deeper and not family)):
                 family |= _family(process.pid)
                 time.sleep(0.005)
-            self._kill(process)
+            self._kill(process, deeper)
             deadline = time.monotonic() + WAIT
             while process.poll() is None:
                 assert time.monotonic() < deadline, f"hangs: {' '.join(words)}"
@@ -131,8 +131,14 @@ class Torment:
                 assert self.answer(out.read()) == expected, "exit 0 with another answer"
         return process.returncode
 
-    def _kill(self, process):
+    def _kill(self, process, deeper):
+        """One of its processes; `deeper` one that it started, as soon as there is one, at any depth of them."""
         generations = list_generations(process.pid)
+        while deeper and len(generations) < 2 and process.poll() is None:
+            time.sleep(0.002)
+            generations = list_generations(process.pid)
+        if deeper:
+            generations.pop(0, None)
         if process.poll() is not None or not generations:
             return
         depth = self.rng.choice(list(generations))

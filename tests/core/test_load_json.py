@@ -23,6 +23,10 @@ def test_what_json_wrote_is_read_as_it_was(document):
         ('{"a": 1', "f.json is not JSON: Expecting"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a": 1, "b": 2, "a": 3}', "f.json has the key 'a' more than once in one object."),
+        (
+            json.dumps(dict.fromkeys(map(str, range(49_998))))[:-1] + ', "49997": 0}',
+            "has the key '49997' more than once",
+        ),
         ('[{"x": {"b": 2, "b": 2}}]', "f.json has the key 'b' more than once in one object."),
     ],
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+Name = TypeVar("Name")
 
 
 class ExitCode(IntEnum):
@@ -142,6 +145,11 @@ def require(name: str, value: object, kinds: type | tuple[type, ...], accepts: s
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
         raise ConfigError(f"{the(name)} must be {accepts}. Got {value!r} instead.")
+
+
+def find_doubled(names: Iterable[Name]) -> list[Name]:
+    """What is there more than once, in the time of one look: a file may have a million names."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def suggest(got: str, valid: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, OtherVersionError, RunError, require
+from boosters_eval.core.errors import ConfigError, FileFormatError, OtherVersionError, RunError, find_doubled, require
 from boosters_eval.core.text import clean_output
 
 if TYPE_CHECKING:
@@ -208,6 +208,15 @@ def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
         raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
 
 
+def split_lines(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, one at a time: all of them would take many times its memory."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
 def check_regular(path: Path) -> int:
     """The size of a file. A device never ends and a pipe may never begin: only a regular file is read."""
     found = path.stat()
@@ -236,8 +245,7 @@ class _Objects:
             )
         found = dict(pairs)
         if len(found) < count:
-            names = [name for name, _ in pairs]
-            doubled = next(name for name in found if names.count(name) > 1)
+            doubled = find_doubled(name for name, _ in pairs)[0]
             raise FileFormatError(f"{self._source} has the key '{doubled}' more than once in one object.")
         return found
 

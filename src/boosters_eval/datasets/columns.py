@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from boosters_eval.core.errors import DataFileError, DatasetError, suggest
+from boosters_eval.core.errors import DataFileError, DatasetError, find_doubled, suggest
 from boosters_eval.core.terms import given, is_typed, named
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.datasets.checks import MANY_TEXTS, check_number, is_number, is_text, to_float64, unwrap_objects
@@ -69,23 +70,22 @@ def split_targets(text: str, names: Sequence[str] = ()) -> tuple[str, ...]:
 
 def find_name_problems(source: str, names: list[str], targets: Sequence[str], settings: DataSettings) -> list[str]:
     """What is wrong with the names of the columns, before any column is looked at."""
-    out = []
-    out += [f"The target '{each}' is named twice." for each in dict.fromkeys(targets) if targets.count(each) > 1]
-    for target in dict.fromkeys(each for each in targets if each not in names):
+    out = [f"The target '{each}' is named twice." for each in find_doubled(targets)]
+    counts = Counter(names)
+    for target in dict.fromkeys(each for each in targets if each not in counts):
         single = " Its only column is" if len(names) == 1 else " Its columns:"
         check = f": check the separator ({named('sep')})" if len(names) == 1 else ""
         out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {join_first(names)}{check}.")
     for setting in COLUMN_SETTINGS:
-        unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
+        unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in counts]
         out += [f"{named(setting)}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
-    for name in dict.fromkeys(names):
+    for name, count in counts.items():
         asked = [setting for setting in COLUMN_SETTINGS if name in getattr(settings, setting)]
         clash = [setting for setting in asked if setting != "keep"] if "drop" not in asked else asked
         if len(clash) > 1:
             out.append(f"Column '{name}' cannot be given to {named(clash[0])} and to {named(clash[1])}.")
         if name in targets and "drop" in asked:
             out.append(f"Column '{name}' is the target, so {named('drop')} cannot leave it out.")
-        count = names.count(name)
         if count > 1 and "drop" not in asked:
             times = "twice" if count == 2 else f"{count} times"
             act = "rename one" if name in targets else f"rename one, or leave out all with {offer(name, 'drop')}"

@@ -72,7 +72,10 @@ def load_array(folder: Path, digest: str) -> NDArray[Any]:
         raise RunError(f"Cannot read {path}: {error.strerror}.") from None
     if compute_digest(content, 32) != digest:
         raise RunError(f"{path} was changed after it was written: its digest is not its name.")
-    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    try:
+        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, MemoryError):
+        raise RunError(f"{path} is no array that this program stored.") from None
 
 
 def locate_array(folder: Path, digest: str) -> Path:

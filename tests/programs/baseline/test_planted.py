@@ -5,12 +5,14 @@ import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import damaged_runners
 from boosters_eval import BenchmarkSuite, check_baseline, record_baseline
-from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.errors import FileFormatError, RunError
 from boosters_eval.programs.baseline.document import verdict_line
+from boosters_eval.programs.baseline.evidence import RecordedSide
 from boosters_eval.programs.baseline.findings import Status
 from boosters_eval.programs.baseline.model import load_baseline
 from boosters_eval.programs.baseline.sidecar import PredictionsFile, list_kept, locate_sidecar
@@ -123,6 +125,37 @@ def test_the_file_of_predictions_is_small_and_whole(recorded):
     assert {fit.rounds for fit in fits} == {50}
     assert all(fit.leaves and fit.training and fit.predictions for fit in fits)
     assert all(result.build and result.build.digest for result in baseline.results)
+
+
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros(3), "is not its rows"),
+        (np.zeros(3, [("rows", "<i8"), ("y_true", "<f8"), ("more", "<f8")]), "is not its rows"),
+        (np.zeros(3, [("rows", "S4"), ("y_true", "<f8")]), "is not its rows"),
+        (np.zeros(3, [("rows", "<i8"), ("y_true", "<f8")]), "not one prediction per row"),
+    ],
+)
+def test_arrays_of_another_shape_under_their_own_digest_are_refused(recorded, array, sentence):
+    class Store:
+        def find(self, digest):
+            return array
+
+    record = load_baseline(recorded / "b.json").results[0]
+    with pytest.raises(RunError, match=sentence):
+        RecordedSide(record, Store()).read(next(iter(record.fits)))
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_archive_that_was_damaged_is_one_sentence_however_it_is_compressed(tmp_path, way):
+    path = tmp_path / "b.predictions.npz"
+    with zipfile.ZipFile(path, "w", way) as file:
+        file.writestr("a.npy", bytes(range(256)) * 40)
+    data = bytearray(path.read_bytes())
+    data[60:80] = b"\xff" * 20
+    path.write_bytes(data)
+    with pytest.raises(FileFormatError, match=r"is damaged|was changed"):
+        PredictionsFile(path).find("a")
 
 
 def test_predictions_that_were_changed_are_refused(recorded, tmp_path):

@@ -1007,3 +1007,18 @@ def test_what_is_no_decision_is_told_in_python_too(tmp_path):
         verify(tmp_path / "nothing.json")
     with pytest.raises(ConfigError, match="is not a gate decision"):
         verify(V1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (["a"] * 500_000, "case 1, has 1 value for 2 columns"),
+        ([f"c{number % 199_999},1" for number in range(200_000)], "has the case 'c0' more than once"),
+        ([f"c{number},1" for number in range(30)], "has more than 20 cases"),
+    ],
+)
+def test_file_of_endless_scores_is_refused_while_it_is_read(tmp_path, monkeypatch, rows, sentence):
+    monkeypatch.setattr("boosters_eval.programs.gate.cases._MOST_CASES", 20 if len(rows) < 100 else 10**6)
+    (tmp_path / "s.csv").write_text("\n".join(["case_id,score", *rows]))
+    with pytest.raises(FileFormatError, match=sentence):
+        read_scores(tmp_path / "s.csv")

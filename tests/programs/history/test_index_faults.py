@@ -58,7 +58,51 @@ def _no_text(path):
         other.commit()
 
 
+def _endless_view(path):
+    """A table that is a view: whoever asks it waits forever."""
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("DROP TABLE parts")
+        endless = (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, '', '', '', '', 1, 0 FROM n"
+        )
+        other.execute(f"CREATE VIEW parts (run, config, dataset, target, library, done, failed) AS {endless}")
+
+
+def _circle(path):
+    """A page of pages of which each is the first: a few of those have more rows than anybody can count."""
+    with closing(sqlite3.connect(path)) as other:
+        rows = [(number, "c" * 200, "d", "t", "l", 1, 0) for number in range(3000)]
+        other.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        other.commit()
+        (root,) = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'parts'").fetchone()
+        (size,) = other.execute("PRAGMA page_size").fetchone()
+    data, start = bytearray(path.read_bytes()), (root - 1) * size
+    assert data[start] == 5, "it leads to other pages"
+    cells = [int.from_bytes(data[at : at + 2]) for at in range(start + 12, start + 12 + 2 * data[start + 4], 2)]
+    for cell in cells:
+        data[start + cell : start + cell + 4] = data[start + cells[0] : start + cells[0] + 4]
+    path.write_bytes(data)
+
+
+def _other_shapes(path):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("UPDATE series SET marks = '5'")
+        other.execute("DELETE FROM verdicts")
+        other.commit()
+
+
+def _nested(path):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("UPDATE texts SET text = ? || id", ("[[" * 50_000,))
+        other.execute("DELETE FROM verdicts")
+        other.commit()
+
+
 DAMAGES = [
+    _endless_view,
+    _circle,
+    _other_shapes,
+    _nested,
     _no_text,
     lambda path: path.unlink(),
     lambda path: path.write_bytes(b""),

@@ -85,6 +85,11 @@ def test_another_digest_is_another_cell() -> None:
         ("method,backend,n,p,threads,status\na,b,1,1,1,fine\n", "line 2: The 'status' cell cannot be read."),
         ("method,backend,n,p,threads,status,samples_ns\na,b,1,1,1,ok,[1\n", "line 2: The 'samples_ns' cell"),
         (
+            f"method,backend,n,p,threads,status,samples_ns\na,b,1,1,1,ok,{'[' * 99_999}\n",
+            "line 2: The 'samples_ns' cell",
+        ),
+        ("method,backend,n,p,threads,status\n" + "a,b,1,1,1,ok\n" * 100_001, "has more than 100000 rows"),
+        (
             "method,backend,n,p,threads,status,schema_version\na,b,1,1,1,ok,2\n",
             "is a file of parity results of format 2, which",
         ),

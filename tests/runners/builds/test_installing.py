@@ -137,6 +137,8 @@ def test_an_edited_build_is_noticed_and_installed_again(shelf):
     record = (build.folder / "build.json").read_text()
     (build.folder / "build.json").write_text("{")
     assert build.folder in find_damaged(shelf.home)
+    (build.folder / "build.json").write_text(record.replace('"toybooster"', '"toyboosted"'))
+    assert build.folder in find_damaged(shelf.home), "it does not say what it said"
     (build.folder / "build.json").write_text(record)
 
 
@@ -335,7 +337,7 @@ def test_of_a_plain_and_an_isolated_build_one_must_be_named_by_its_id(shelf, tmp
         folder = tmp_path / "builds" / build_id
         folder.mkdir(parents=True)
         copy = record.model_copy(update={"build_id": build_id, "isolated": isolated})
-        (folder / "build.json").write_text(copy.model_dump_json())
+        (folder / "build.json").write_text(copy.sealed().model_dump_json())
     with pytest.raises(ConfigError, match="There are 2 builds") as caught:
         find_build(record.reference, tmp_path)
     assert "bbbb2222 (isolated)" in str(caught.value)
@@ -356,4 +358,4 @@ def test_added_builds_are_told_and_found_however_their_path_is_spelt(shelf, monk
         assert find_build(text, shelf.home).record.version == "1.1"
     with pytest.raises(ConfigError, match=r"There is no build 'boosters@toybooster-1\.1"):
         find_build("boosters@toybooster-1.1-py3-none-any.whl", shelf.home)
-    assert json.loads((find_build(shelf.new, shelf.home).folder / "build.json").read_text())["schema_version"] == 1
+    assert json.loads((find_build(shelf.new, shelf.home).folder / "build.json").read_text())["schema_version"] == 2

@@ -43,7 +43,7 @@ class RecordedSide:
 
     def read(self, cell: str) -> KeptFit | None:
         """What a cell predicted; None where it was not kept."""
-        from boosters_eval.programs.benchmark.evidence import unpack_rows  # noqa: PLC0415 (loads what runs)
+        from boosters_eval.programs.benchmark import evidence  # noqa: PLC0415 (loads what runs)
 
         fit = self.record.fits.get(cell)
         if self.store is None or fit is None or fit.kept is None:
@@ -51,7 +51,8 @@ class RecordedSide:
         rows, predictions = self.store.find(fit.kept.rows), self.store.find(fit.kept.predictions)
         if rows is None or predictions is None:
             return None
-        return KeptFit(unpack_rows(rows), predictions.astype("<f8"))
+        split = evidence.unpack_rows(rows)
+        return KeptFit(split, evidence.unpack_predictions(predictions, split))
 
     def score(self, cell: str, metric: str) -> RowScores | None:
         """What each row contributed to a metric; None where rows do not make it, or are not there."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from annotated_types import Ge, MinLen
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, require
+from boosters_eval.core.errors import ConfigError, FileFormatError, find_doubled, require
 from boosters_eval.core.files import (
     FORMAT,
     Format,
@@ -224,10 +224,8 @@ class Baseline(Reported, _Part):
 
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:
-        keys = [result.key for result in self.results]
-        doubled = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
-        if doubled:
-            raise ValueError(f"results must hold each pair once, {doubled[0]} {doubled[1]} occurs again")
+        if doubled := find_doubled(result.key for result in self.results):
+            raise ValueError(f"results must hold each pair once, {' '.join(doubled[0])} occurs again")
         return self
 
 

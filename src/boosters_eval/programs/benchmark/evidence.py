@@ -141,9 +141,24 @@ def pack_rows(split: SplitRows) -> NDArray[Any]:
 
 
 def unpack_rows(packed: NDArray[Any]) -> SplitRows:
-    reals = ("y_true", "weights")
-    names = packed.dtype.names or ()
-    return SplitRows(**{name: packed[name].astype("<f8" if name in reals else "<i8") for name in names})
+    """What `pack_rows` made; another array, under whatever digest, is an error."""
+    reals, names = ("y_true", "weights"), packed.dtype.names or ()
+    columns = {name: packed[name] for name in names}
+    known = {"rows", "y_true"} <= columns.keys() <= {item.name for item in fields(SplitRows)}
+    plain = all(
+        column.dtype.kind in ("uif" if name in reals else "ui") and column.ndim <= 1 + (name == "y_true")
+        for name, column in columns.items()
+    )
+    if not known or not plain or packed.ndim != 1 or not len(packed):
+        raise RunError("What was kept of a split is not its rows.")
+    return SplitRows(**{name: column.astype("<f8" if name in reals else "<i8") for name, column in columns.items()})
+
+
+def unpack_predictions(packed: NDArray[Any], split: SplitRows) -> NDArray[np.float64]:
+    """One or several numbers per row of the split."""
+    if packed.dtype.kind not in "uif" or packed.ndim not in (1, 2) or len(packed) != len(split.rows):
+        raise RunError("What was kept of a fit is not one prediction per row of its split.")
+    return packed.astype("<f8")
 
 
 class RowEvidence:
@@ -164,15 +179,16 @@ class RowEvidence:
         if folder is None:
             return NoEvidence("elsewhere", "its predictions are where it ran, and these are results from a file")
         try:
-            predictions = load_array(folder.predictions, kept.predictions).astype(np.float64)
             if kept.rows not in self._splits:
                 self._splits[kept.rows] = unpack_rows(load_array(folder.predictions, kept.rows))
+            split = self._splits[kept.rows]
+            predictions = unpack_predictions(load_array(folder.predictions, kept.predictions), split)
         except RunError as error:
             gone = [it for it in result.kept_digests if not locate_array(folder.predictions, it).exists()]
             if gone and self._removed.issuperset(gone):
                 return NoEvidence("removed", "its predictions were removed")
             return NoEvidence("lost", str(error))
-        return FitEvidence(result, self.specs[result.config_name], self._splits[kept.rows], predictions)
+        return FitEvidence(result, self.specs[result.config_name], split, predictions)
 
     def score(self, result: BenchmarkResult, metric: str) -> RowScores | None:
         """What each row contributed to a metric; None where rows do not make it, or are not there."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator
 
-from boosters_eval.core.errors import ConfigError, require, suggest
+from boosters_eval.core.errors import ConfigError, find_doubled, require, suggest
 from boosters_eval.core.files import resolved
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import named_in
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
 
 def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
-    names = [config.name for config in configs]
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
-        raise ConfigError(f"Config names must be unique in a suite. Got {', '.join(doubled)} more than once.")
+    if doubled := find_doubled(config.name for config in configs):
+        raise ConfigError(f"Config names must be unique in a suite. Got {', '.join(sorted(doubled))} more than once.")
     return configs
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from packaging.version import InvalidVersion, Version
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, find_doubled
 from boosters_eval.core.terms import the
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import list_versions, resolve_build
@@ -62,9 +62,8 @@ def _releases(library: str, versions: str | Sequence[str], install: Callable[[st
         chosen = [str(version) for version in versions]
         for version in chosen:
             parse_reference(f"{library}=={version}")  # refuses what is no exact version
-    doubled = next((version for version in chosen if chosen.count(version) > 1), None)
-    if doubled is not None:
-        raise ConfigError(f"The versions of a bisection must differ. Got '{doubled}' twice.")
+    if doubled := find_doubled(chosen):
+        raise ConfigError(f"The versions of a bisection must differ. Got '{doubled[0]}' twice.")
     return [Candidate(version, partial(install, f"{library}=={version}")) for version in chosen]
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
-from boosters_eval.core.files import compute_digest, load_json, read_text
+from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, find_doubled
+from boosters_eval.core.files import compute_digest, load_json, read_text, split_lines
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import find, higher_is_better
 from boosters_eval.programs.baseline.model import load_baseline
@@ -21,7 +20,7 @@ from boosters_eval.programs.gate.model import Case, CaseClass, GateError, Refere
 from boosters_eval.runners.result import BenchmarkResult, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from boosters_eval.engine.plan import Plan
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     _CellResult = BenchmarkResult | BenchmarkError
 
+_MOST_CASES = 1_000_000  # in half a gigabyte
 _COLUMNS = ("case_id", "score", "class", "dataset")
 
 
@@ -267,6 +267,8 @@ def read_scores(path: Path) -> tuple[list[Case], str]:
     rows = _csv_rows(path, text) if path.suffix.lower() == ".csv" else _json_rows(path, text)
     cases = []
     for number, row in enumerate(rows, 1):
+        if number > _MOST_CASES:
+            raise FileFormatError(f"{path} has more than {_MOST_CASES} cases.")
         try:
             case = Case.model_validate(row)
             cases.append(case.replace(dataset=case.dataset.strip()))  # a stray space is not another data set
@@ -274,10 +276,8 @@ def read_scores(path: Path) -> tuple[list[Case], str]:
             raise FileFormatError(f"{path}, case {number}: {error}") from None
     if not cases:
         raise FileFormatError(f"{path} holds no case.")
-    ids = [case.case_id for case in cases]
-    if len(set(ids)) < len(ids):
-        doubled = next(name for name in ids if ids.count(name) > 1)
-        raise FileFormatError(f"{path} has the case '{doubled}' more than once.")
+    if doubled := find_doubled(case.case_id for case in cases):
+        raise FileFormatError(f"{path} has the case '{doubled[0]}' more than once.")
     named = [case.case_id for case in cases if case.dataset]
     if 0 < len(named) < len(cases):
         nameless = next(case.case_id for case in cases if not case.dataset)
@@ -298,19 +298,15 @@ def _json_rows(path: Path, text: str) -> list[Any]:
     return raw
 
 
-def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
-    try:
-        lines = [line for line in csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True) if line]
-    except csv.Error as error:
-        raise FileFormatError(f"{path} is not CSV: {error}.") from None
-    columns = [name.strip() for name in lines[0]] if lines else []
+def _csv_rows(path: Path, text: str) -> Iterator[dict[str, Any]]:
+    lines = _csv_lines(path, text)
+    columns = [name.strip() for name in next(lines, [])]
     if not {"case_id", "score"} <= set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
         raise FileFormatError(
             f"{path} must have the columns case_id, score and optionally class and dataset. "
             f"Got {', '.join(columns) or 'none'}."
         )
-    rows = []
-    for number, values in enumerate(lines[1:], 1):
+    for number, values in enumerate(lines, 1):
         if len(values) != len(columns):
             some = count_of(len(values), "value")
             raise FileFormatError(f"{path}, case {number}, has {some} for {len(columns)} columns.")
@@ -319,5 +315,11 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
             row.pop("class", None)  # an empty class means no class
         with contextlib.suppress(ValueError):  # what is no number stays text, for the model to refuse
             row["score"] = float(row["score"])
-        rows.append(row)
-    return rows
+        yield row
+
+
+def _csv_lines(path: Path, text: str) -> Iterator[list[str]]:
+    try:
+        yield from filter(None, csv.reader(split_lines(text.removeprefix("\ufeff")), strict=True))
+    except csv.Error as error:
+        raise FileFormatError(f"{path} is not CSV: {error}.") from None

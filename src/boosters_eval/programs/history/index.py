@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import struct
@@ -12,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.findings import Findings, Screen
 from boosters_eval.core.terms import tell
@@ -37,7 +36,7 @@ _AT_MOST = 50  # runs that the end of a run adds: the others, of a home never in
 _WAIT_S = 2.0  # that the end of a run waits for another program
 
 # How damage shows while the index is read.
-DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError, struct.error)
+DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, LookupError, RecursionError, struct.error)
 Reply = TypeVar("Reply")
 
 
@@ -56,6 +55,8 @@ def ask_index(question: Callable[[sqlite3.Connection], Reply], home: Path | None
     where = home_of(home)
     try:
         return _ask(_open_current(where, look=look), question)
+    except BoostersEvalError:
+        raise
     except DAMAGE as error:
         if isinstance(error, sqlite3.Error) and not store.is_damage(error):  # locked for too long, or a full disk
             return _ask(_open_instead(where, error), question)
@@ -76,6 +77,8 @@ def stream_index(home: Path | None = None) -> Iterator[sqlite3.Connection]:
     try:
         with contextlib.closing(_open_current(where)) as connection:
             yield connection
+    except BoostersEvalError:
+        raise
     except DAMAGE:
         store.discard(where)
         raise RunError(f"{where / store.FILE} is damaged: it was removed, and is made anew if you ask again.") from None
@@ -189,6 +192,8 @@ def reindex(home: Path | None = None) -> int:
         return 0
     try:
         return _read_anew(where)
+    except BoostersEvalError:
+        raise
     except DAMAGE as error:
         if isinstance(error, sqlite3.Error) and not store.is_damage(error):
             raise RunError(f"The index of the history in {where} cannot be written: {error}.") from error

@@ -28,6 +28,8 @@ _WAIT_S = 10.0  # for another program that writes; each of its transactions take
 _APPLICATION = 0x62656869  # marks the file as ours
 # Raise it when rows mean something else in the same tables, as with another rule of verdicts.
 _REVISION = 3
+_MOST_BYTES = 2**29  # of the file: 40 000 runs
+_MOST_TEXT = 2**26
 _CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA)
@@ -199,10 +201,23 @@ def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection) -> None:
+    """Refuse what was not made here, before any of it is asked: views for tables, or pages that lead in a circle."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_TEXT)
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != _APPLICATION or found != compute_version():
-        raise _NotOursError(foreign=application != _APPLICATION)
+    (pages,), (size,) = (connection.execute(f"PRAGMA page_{word}").fetchone() for word in ("count", "size"))
+    ours = application == _APPLICATION
+    if not ours or found != compute_version() or pages * size > _MOST_BYTES:
+        raise _NotOursError(foreign=not ours)
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        _create(fresh)
+        whole = _tables(fresh) == _tables(connection)
+    if not whole or connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise _NotOursError(foreign=False)
+
+
+def _tables(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
+    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchmany(1000))
 
 
 def _create(connection: sqlite3.Connection) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import AfterValidator, ConfigDict, ValidationError, field_validator
 
 from boosters_eval.core.errors import FileFormatError
-from boosters_eval.core.files import FORMAT, MAX_RESULTS, check_format, read_text, write_atomically
+from boosters_eval.core.files import FORMAT, check_format, read_text, split_lines, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import clean_csv_cell, clean_lines, make_encodable
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
@@ -102,7 +102,10 @@ class ParityRow(FileModel):
     @field_validator("samples_ns", mode="before")
     @classmethod
     def _from_json(cls, given: Any) -> Any:
-        return json.loads(given or "[]") if isinstance(given, str) else given
+        try:
+            return json.loads(given or "[]") if isinstance(given, str) else given
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
     @property
     def key(self) -> RowKey:
@@ -119,6 +122,7 @@ class ParityRow(FileModel):
 
 
 COLUMNS = tuple(ParityRow.model_fields)
+_MOST_BYTES, _MOST_ROWS = 2**26, 100_000  # of a file, in less than a gigabyte of memory
 _TEXT = frozenset(name for name, field in ParityRow.model_fields.items() if field.annotation is str)
 
 
@@ -184,7 +188,8 @@ def write_rows(path: Path, rows: Iterable[ParityRow]) -> None:
 
 def read_rows(path: Path) -> list[ParityRow]:
     """A file that `write_rows` wrote; anything else is refused in one sentence with its line."""
-    reader = csv.reader(io.StringIO(read_text(path, limit=MAX_RESULTS)))
+    reader = csv.reader(split_lines(read_text(path, limit=_MOST_BYTES)))
+    rows: list[ParityRow] = []
     try:
         header = next(reader, [])
         unknown = [name for name in header if name not in COLUMNS]
@@ -193,9 +198,13 @@ def read_rows(path: Path) -> list[ParityRow]:
             what = f"has no column '{lacking[0]}'" if lacking else f"has an unknown column '{unknown[0]}'"
             raise FileFormatError(f"{path} is not a file of parity results: it {what}.")
         columns = [(name, name in _TEXT) for name in header]
-        return [_row(columns, values, path, reader.line_num) for values in reader if values]
+        for values in filter(None, reader):
+            rows.append(_row(columns, values, path, reader.line_num))
+            if len(rows) > _MOST_ROWS:
+                raise FileFormatError(f"{path} has more than {_MOST_ROWS} rows, more than this program ever writes.")
     except csv.Error as error:
         raise FileFormatError(f"{path}, line {reader.line_num}: {error}.") from None
+    return rows
 
 
 def _row(columns: list[tuple[str, bool]], values: list[str], path: Path, line: int) -> ParityRow:

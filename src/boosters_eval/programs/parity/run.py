@@ -20,7 +20,7 @@ from boosters_eval.engine.session import PlannedRun, check_names, continue_setti
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.catalog import list_declared, register_files
-from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report
+from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report, read_facts
 from boosters_eval.programs.parity.judge import Judge, make_row
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, METHODS, MethodSpec, Size, ensure_data
 from boosters_eval.programs.parity.references import find_root, open_store
@@ -284,7 +284,7 @@ def _must_run(row: ParityRow, request: ParityRequest) -> bool:
         return request.rerun_failed or row.status in _NEVER_RUN
     capped = row.stop_reason == "max_runs" and (row.total_runs or 0) < request.max_runs
     cut_short = capped or (row.stop_reason == "budget" and request.budget is None)
-    return cut_short or json.loads(row.versions_json or "{}") != BACKENDS[row.backend].versions()
+    return cut_short or read_facts(row.versions_json) != BACKENDS[row.backend].versions()
 
 
 def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> ParityRow | None:

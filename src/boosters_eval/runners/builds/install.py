@@ -187,7 +187,7 @@ def _install(order: BuildOrder, home: Path | None) -> store.StoredBuild:
         (partial / "site").mkdir(parents=True)
         _fill(order, partial)
         order = order if order.digest_again is None else replace(order, source=order.digest_again())
-        record = _record(order, partial / "site", time.monotonic() - start)
+        record = _record(order, partial / "site", time.monotonic() - start).sealed()
         store.write_record(partial, record)
         built = store.StoredBuild(partial, record)
         _check_import(order, built)

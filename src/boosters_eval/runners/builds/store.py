@@ -12,7 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from filelock import FileLock, Timeout
 from pydantic import Field
@@ -40,7 +40,7 @@ _LOCKS = ".locks"
 class BuildRecord(Model):
     """What is known of a build, written when it was complete: a folder without it does not count."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     build_id: str  # a digest of what was asked for
     library: str
     origin: BuildOrigin
@@ -57,6 +57,11 @@ class BuildRecord(Model):
     size: int  # bytes
     seconds: float
     installed_at: str
+    seal: str = ""  # of all of this
+
+    def sealed(self) -> Self:
+        """It says of itself what it says: a record that was edited is none."""
+        return self.replace(seal=compute_digest(self.replace(seal="").model_dump_json(), 32))
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def find_stored(build_id: str, where: Path | None = None) -> StoredBuild | None:
         record = BuildRecord.model_validate_json(text)
     except (OSError, BoostersEvalError):
         return None
-    return StoredBuild(folder, record) if record.build_id == build_id else None
+    return StoredBuild(folder, record) if record.build_id == build_id and record == record.sealed() else None
 
 
 def scan_builds(where: Path | None = None) -> list[StoredBuild]:
