@@ -50,6 +50,13 @@ CASES = {
         RERUN,
         file="checked.csv",
     ),
+    "baseline update": Case(
+        ("baseline", "update", "suite-base.json", "--suite", "suite.py:SUITE", "-q", "--accept", "it is the same"),
+        RERUN,
+        file="suite-base.json",
+    ),
+    "rescore": Case((*world.LINES["rescore"], "-f", "csv")),
+    "where": Case(world.LINES["where"]),
     "report": Case(
         ("report", "--suite", "suite.py:SUITE", "-s", "2", "-q", "-f", "json", "-o", "made.json"),
         RERUN,

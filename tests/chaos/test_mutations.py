@@ -7,6 +7,7 @@ import os
 import random
 import sqlite3
 import zipfile
+import zlib
 from typing import NamedTuple
 
 import mutations
@@ -73,6 +74,7 @@ KINDS = {
     "journal": Kind("main/journal-2.jsonl", OF_RUN),
     "environment": Kind("main/environment-2.json", OF_RUN),
     "predictions": Kind("main/predictions/*/*.npy", (RESCORE, VERIFY, CHECK)),
+    "record of predictions": Kind("main/predictions.json", (("runs", "list", "--wide"), RESCORE, VERIFY), anything),
     "cached table": Kind("cache/t*/**/*.*", (TABLE,), apart=True),
     "recipe": Kind("cache/recipes/*", (TABLE,), apart=True),
     "decision": Kind("decision.json", (("verify", "decision.json", "--scores", "scores.json"),)),
@@ -101,6 +103,8 @@ KINDS = {
         apart=True,
     ),
     "baseline": Kind("base.json", (CHECK, GATE, ("baseline", "diff", "base.json", "same.json")), read_json),
+    "predictions of a baseline": Kind("base.predictions.npz", ((*CHECK, "--statistical"),), read_zip),
+    "policy": Kind("policy.json", ((*world.LINES["run"][:3], "--policy", "policy.json", "--dry-run"),), read_json),
     "scores as JSON": Kind("scores.json", (("gate", "--scores", "scores.json", *SCORES),), read_json),
     "scores as CSV": Kind("scores.csv", (("gate", "--scores", "scores.csv", *SCORES),), read_csv),
     "data as CSV": Kind("data.csv", (("datasets", "show", "data.csv:t"),), read_csv),
@@ -153,7 +157,16 @@ def fault_of(kind, done, sound, after):
         return "gave another answer"
     try:
         kind.reads(after)
-    except (ValueError, RecursionError, csv.Error, yaml.YAMLError, zipfile.BadZipFile, sqlite3.Error, EOFError):
+    except (
+        ValueError,
+        RecursionError,
+        csv.Error,
+        yaml.YAMLError,
+        zipfile.BadZipFile,
+        zlib.error,
+        sqlite3.Error,
+        EOFError,
+    ):
         return "gave an answer to what nobody else can read"
     return None
 

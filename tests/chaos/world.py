@@ -175,6 +175,7 @@ def write_files(place):
     (place / "scores.json").write_text(json.dumps(cases, indent=1))
     lines = [f"{case['case_id']},{case['score']},{case['class']}" for case in cases]
     (place / "scores.csv").write_text("\n".join(["case_id,score,class", *lines, ""]))
+    (place / "policy.json").write_text('{"tier": "bronze", "threshold": 0.9, "held_out": ["diabetes"]}\n')
     (place / "full.md").symlink_to("/dev/full")
     (place / "suite.py").write_text(SUITE)
     (place / "mine.py").write_text("def good(): return {'accuracy': 0.9}\n")
