@@ -49,9 +49,14 @@ class PredictionsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            if check_regular(path) > MOST_BYTES:
-                raise FileFormatError(f"{path} is larger than any file of predictions.")
-            self._file = zipfile.ZipFile(io.BytesIO(path.read_bytes()))
+            size = check_regular(path)
+            content = path.read_bytes() if size <= MOST_BYTES else b""
+        except OSError as error:
+            raise FileFormatError(f"Cannot read {path}: {error.strerror}.") from None
+        if size > MOST_BYTES:
+            raise FileFormatError(f"{path} is larger than any file of predictions.")
+        try:
+            self._file = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise FileFormatError(f"{path} is not a file of predictions: {error}.") from None
 
