@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, join_words
 from boosters_eval.datasets import DATASETS
+from boosters_eval.datasets.config import DataSettings
 from boosters_eval.datasets.resolve import split_item
 from boosters_eval.programs.benchmark.tables.environment import derive_command
 from boosters_eval.programs.benchmark.tables.sections import select_audits
@@ -128,10 +129,18 @@ class _Again:
 
 
 def _spell(options: Sequence[str]) -> str:
-    """An option as a parameter of Python: --seeds 10 is seeds=10, and --timing-mode is timing_mode=True."""
-    name, *values = options
-    value = repr(True) if not values else values[0] if values[0].isdigit() else repr(values[0])
-    return f"{name.lstrip('-').replace('-', '_')}={value}"
+    """Options as parameters of Python: --seeds 10 is seeds=10, and what says how data are read is in data."""
+    found: dict[str, list[str]] = {}
+    for word in options:
+        if word.startswith("--"):
+            name, _, value = word.lstrip("-").partition("=")
+            found.setdefault(name.replace("-", "_"), []).extend([value] if value else [])
+        else:
+            found[list(found)[-1]].append(word)
+    data = {name: values for name, values in found.items() if name in DataSettings.model_fields}
+    plain = {name: values[0] if values else True for name, values in found.items() if name not in data}
+    spelled = [f"{name}={value if str(value).isdigit() else repr(value)}" for name, value in plain.items()]
+    return ", ".join([*([f"data={data}"] if data else []), *spelled])
 
 
 def _mend_data(results: ResultCollection, again: _Again) -> str:
@@ -140,11 +149,12 @@ def _mend_data(results: ResultCollection, again: _Again) -> str:
     for name, audit in select_audits(results).items():
         for finding in audit.severe:
             way = _Again(_only(again.words, name)) if several and again.words is not None else again
-            done = way.words is not None and finding.option in shlex.join(way.words)
-            if finding.option and not done and way.words != []:
+            option = finding.option.partition(";")[0]  # the first, if there are several
+            done = way.words is not None and option in shlex.join(way.words)
+            if option and not done and way.words != []:
                 why = _MENDED.get(finding.kind, "mend the data")
-                replaced = ("--profile",) if finding.option.startswith("--profile") else ()
-                return way.say(why, ending=f" {finding.option}", without=replaced)
+                replaced = [one for one in ("--profile", "--split") if option.startswith(one)]
+                return way.say(why, ending=f" {option}", without=replaced)
     return ""
 
 
