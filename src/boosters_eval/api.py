@@ -127,14 +127,14 @@ def compare(
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
-    `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number) or
-    group:COLUMN (no group on both sides). With balanced `splits`, no row is tested twice before all were tested.
-    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. What
-    differs by less than the `margin` is equivalent: "1%" of the error, or per metric, {"auc_roc": 0.002}. The
-    libraries stay loaded for the next call, for some minutes. An executor given by name is created for this run and
-    closed after it; one that you created yourself stays open. `track` names trackers that the run is sent to, such as
-    "mlflow"; one that fails or hangs is a BoostersEvalWarning.
-    A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
+    `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number; time
+    alone follows the order of the rows) or group:COLUMN (no group on both sides). With balanced `splits`, no row is
+    tested twice before all were tested. With seeds="auto", seeds are added until every pair has a verdict, or
+    `max_seeds` or the budget is used up. What differs by less than the `margin` is equivalent: "1%" of the error, or
+    per metric, {"auc_roc": 0.002}. The libraries stay loaded for the next call, for some minutes. An executor given
+    by name is created for this run and closed after it; one that you created yourself stays open. `track` names
+    trackers that the run is sent to, such as "mlflow"; one that fails or hangs is a BoostersEvalWarning. A run in
+    which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
     request = _request("compare", locals())
     with _heard(request):

@@ -168,7 +168,11 @@ MISTAKES = [
     (["compare", "--seeds", "3", "--budget", "10m"], 3, "needs --seeds auto"),
     (["compare", "--seeds", "3", "--cv", "5"], 3, "either --cv or --seeds"),
     (["compare", "-d", "iris", "--cv", "200"], 3, "200 folds are more than the 150 rows"),
-    (["compare", "--split", "time"], 3, "The '--split' option must be random, time:COLUMN or group:COLUMN. Got 'time'"),
+    (
+        ["compare", "--split", "day"],
+        3,
+        "The '--split' option must be random, time, time:COLUMN or group:COLUMN. Got 'day'",
+    ),
     (["compare", "-d", "iris", "--split", "group:petal"], 3, "Data set 'iris' has no column 'petal'"),
     (["compare", "--split", "time:day", "-s", "auto"], 3, "--seeds auto cannot be used with a split by time"),
     (["compare", "--threads", "0"], 3, "at least 1"),

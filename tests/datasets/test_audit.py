@@ -15,7 +15,7 @@ from boosters_eval.datasets.audit_columns import SAMPLE, note_numbers_as_text
 from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2, AuditTarget, score_alone
 from boosters_eval.datasets.auditing import audit_frame, audit_table, name_touched
 from boosters_eval.datasets.checks import is_text
-from boosters_eval.datasets.config import KINDS, NOTED, AuditedColumn, DataAudit
+from boosters_eval.datasets.config import KINDS, NOTED, ROW_ORDER, AuditedColumn, DataAudit, SplitBy
 from boosters_eval.metrics.task import Task
 from factories import dataset
 
@@ -508,6 +508,75 @@ def test_a_drift_is_found_by_what_predicting_later_rows_loses():
     found = {finding.kind: finding for finding in audited(frame).findings}
     assert found["drift"].option == "--split time:day"
     assert found["drift"].severe
+
+
+def in_blocks(rows=1_000, seed=9):
+    """Rows of 40 subjects that no column names, one after the other; their features tell who they are."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(rows // 25), 25)
+    features = rng.normal(size=(rows // 25, 3))[who] + 0.05 * rng.normal(size=(rows, 3))
+    y = rng.normal(size=rows // 25)[who] + 0.2 * rng.normal(size=rows)
+    return pd.DataFrame({"a": features[:, 0], "b": features[:, 1], "c": features[:, 2], "y": y}), who
+
+
+def test_an_order_of_rows_that_matters_is_found_without_a_column_that_tells_it():
+    rng = np.random.default_rng(10)
+    blocks, _ = in_blocks()
+    level = np.arange(1_000) / 100 + rng.normal(size=1_000)
+    trend = pd.DataFrame(
+        {"level": level, "a": rng.normal(size=1_000), "y": np.arange(1_000) / 50 + rng.normal(size=1_000)}
+    )
+    for frame in (blocks, trend):
+        finding = only(audited(frame))
+        assert (finding.kind, finding.column, finding.option) == ("drift", None, "--split time")
+        assert kinds(audited(frame.sample(frac=1, random_state=0))) == []
+        assert kinds(audited(frame, split=SplitBy("time", ROW_ORDER), split_by=np.arange(1_000))) == []
+
+
+@pytest.mark.parametrize("by", ["height", "y"])
+def test_rows_that_were_sorted_are_in_no_order_of_time(by):
+    assert kinds(audited(a_frame(600).sort_values(by))) == []
+
+
+def test_groups_are_found_in_a_column_that_is_left_out_and_not_within_those_that_rows_are_split_by():
+    frame, who = in_blocks()
+    mixed = frame.assign(who=who, ward=who // 2).sample(frac=1, random_state=0).reset_index(drop=True)
+    left_out = [AuditedColumn(name=name, role="dropped", used=False) for name in ("who", "ward")]
+    assert kinds(audited(mixed, columns=left_out)) == [("groups", "ward"), ("groups", "who")]
+    by_who, by_ward = (
+        kinds(audited(mixed, columns=left_out, split=SplitBy("group", name), split_by=mixed[name].to_numpy()))
+        for name in ("who", "ward")
+    )
+    assert (by_who, by_ward) == ([("groups", "ward")], [])
+
+
+@pytest.mark.parametrize("form", ["seconds", "milliseconds", "day"])
+def test_times_as_numbers_are_times_and_no_ids(form):
+    days = pd.date_range("2020-01-01", periods=600)
+    written = {
+        "seconds": (days - pd.Timestamp(0)) // pd.Timedelta("1s"),
+        "milliseconds": (days - pd.Timestamp(0)) // pd.Timedelta("1ms"),
+        "day": days.strftime("%Y%m%d").astype(np.int64),
+    }
+    walk = np.cumsum(np.random.default_rng(6).normal(size=600))
+    found = audited(pd.DataFrame({"at": np.asarray(written[form]), "a": np.sin(np.arange(600) * 99.0), "y": walk}))
+    assert [finding.kind for finding in found.findings] == ["drift", "date", "time-order"]
+    assert found.findings[0].option == "--split time:at"
+
+
+def test_copies_of_rows_do_not_make_their_columns_the_same_and_a_split_that_keeps_them_together_mends_it():
+    frame = a_frame(200)
+    copies = pd.concat([frame] * 3).sample(frac=1, random_state=0).reset_index(drop=True)
+    finding = only(audited(copies))
+    assert (finding.kind, finding.option) == ("duplicate-rows", "--split group:height --keep height")
+    groups = pd.factorize(copies["height"])[0]
+    assert kinds(audited(copies, split=SplitBy("group", "height"), split_by=groups)) == []
+
+
+@pytest.mark.parametrize(("scale", "odd"), [(1e-7, True), (1e25, True), (1e40, True), (1.0, False), (1e6, False)])
+def test_a_target_in_units_that_decide_what_libraries_learn_is_said(scale, odd):
+    frame = a_frame()
+    assert kinds(audited(frame.assign(y=frame["y"] * scale))) == [("target-scale", None)] * odd
 
 
 SHIPPED = [name for name, config in DATASETS.items() if config.available is None or not config.available()]

@@ -359,7 +359,7 @@ class TestSidecar:
         assert run(["datasets", "show", "d.csv", "--split", "time:when"]) == 0
         assert "time: when" in capsys.readouterr().out
         data.write_text("schema_version: 1\nkind: boosters-eval data\ntarget: y\nsplit: sometimes\n")
-        with pytest.raises(FileFormatError, match=r"random, time:COLUMN or group:COLUMN"):
+        with pytest.raises(FileFormatError, match=r"random, time, time:COLUMN or group:COLUMN"):
             resolve_dataset("d.csv")
 
     @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ import tiny
 from boosters_eval.core.errors import ConfigError, DatasetError
 from boosters_eval.core.request import Part
 from boosters_eval.datasets import Table, hold_out_rows, materialize, official_split, open_stored, split_rows
-from boosters_eval.datasets.config import DataSettings, SplitSpec, parse_split
+from boosters_eval.datasets.config import ROW_ORDER, DataSettings, SplitBy, SplitSpec, parse_split
 from boosters_eval.datasets.files import config_from_frame
-from boosters_eval.datasets.splits import count_parts, place_repeats, subsample_rows
+from boosters_eval.datasets.splits import count_parts, number_rows, place_repeats, subsample_rows
+from boosters_eval.datasets.texts import spread_times
 from boosters_eval.metrics.task import Task
 
 FEW = settings(max_examples=60)
@@ -370,9 +371,9 @@ def test_whole_groups_are_held_out_for_early_stopping():
     assert not set(table.split_by[split.valid]) & set(table.split_by[split.train])
 
 
-@pytest.mark.parametrize("text", ["time", "time:", "group:", "week:day", "random:x", ":x", "Time:x"])
+@pytest.mark.parametrize("text", ["time:", "group:", "week:day", "random:x", ":x", "Time:x"])
 def test_a_split_that_is_none_is_refused(text):
-    with pytest.raises(ConfigError, match=r"must be random, time:COLUMN or group:COLUMN\. Got"):
+    with pytest.raises(ConfigError, match=r"must be random, time, time:COLUMN or group:COLUMN\. Got"):
         parse_split(text)
 
 
@@ -520,3 +521,17 @@ def test_a_subsample_keeps_the_column():
 
 def test_the_digest_of_a_table_without_the_column_is_as_it_always_was():
     assert materialize(tiny.TINY).digest.startswith("2a1bdb68ebd8804e00be02ba")
+
+
+def test_a_split_by_time_without_a_column_follows_the_order_of_the_rows_and_keeps_queries_whole():
+    assert parse_split("time") == parse_split(f"time:{ROW_ORDER}") == SplitBy("time", ROW_ORDER)
+    assert number_rows(3, None).tolist() == [0, 1, 2]
+    assert number_rows(4, np.array([7, 7, 2, 2])).tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("column", [[20240131, 20240201], [1_706_659_200, 1_706_745_600]])
+def test_days_and_clocks_as_numbers_become_calendar_parts(column):
+    parts = spread_times("at", pd.Series(column))
+    assert parts["at.ordinal"].tolist() == [0, 1]
+    assert parts["at.month"].tolist() == [1, 2]
+    assert list(spread_times("at", pd.Series([3, 4]))) == ["at"]

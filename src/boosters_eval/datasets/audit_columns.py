@@ -14,14 +14,14 @@ from boosters_eval.core.text import format_share
 from boosters_eval.datasets.audit_relations import hash_rows
 from boosters_eval.datasets.checks import find_coarse_step, is_text
 from boosters_eval.datasets.generated import Stream
-from boosters_eval.datasets.texts import is_date_text, parse_dates
+from boosters_eval.datasets.texts import find_clock, is_date_text, parse_dates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.config import ColumnRole, Table
+    from boosters_eval.datasets.config import ColumnRole, SplitBy, Table
     from boosters_eval.metrics.task import Task
 
     RowNumbers = NDArray[np.int64]
@@ -225,12 +225,22 @@ def note_dates(column: SampledColumn) -> str:
         looked = [str(text).strip() for text in column.texts[:_TEXTS_LOOKED_AT]]
         hits = sum(map(is_date_text, looked))
         return f"holds dates, such as '{looked[0]}'" if looked and hits >= ALIKE * len(looked) else ""
+    if is_unix_time(column):
+        return f"holds times, such as {column.known[0]:.0f}"
     if not column.integers or len(column.counts) < 2:
         return ""
     years, rest = np.divmod(column.known, 10_000)
     months, days = np.divmod(rest, 100)
     as_day = (years >= 1900) & (years < 2100) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
     return f"holds dates, such as {column.known[0]:.0f}" if as_day.all() else ""
+
+
+def is_unix_time(column: SampledColumn) -> bool:
+    """Whether numbers are a clock's: seconds since 1970, or parts of them, named or ordered like times."""
+    known = column.known
+    if column.categorical or len(column.counts) < FEW_NUMBERS or not find_clock(known.min(), known.max()):
+        return False
+    return is_named_time(column.name) or (in_order(column.numbers) and not (np.diff(known) == 1).all())
 
 
 def in_order(values: NDArray[np.float64]) -> bool:
@@ -286,6 +296,9 @@ class Subject:
     by_option: bool = True  # whether options of the command line act on it
     asked: frozenset[str] = frozenset()  # columns that the user wants as they are
     dates: frozenset[str] = frozenset()  # columns that are used as dates
+    left_out: Callable[[], tuple[SampledColumn, ...]] = tuple  # columns that are no features, in all rows
+    split: SplitBy | None = None  # what the user splits rows by
+    split_by: NDArray[Any] | None = None  # its values
 
     @property
     def limit(self) -> int:
@@ -351,7 +364,7 @@ def sample_column(name: str, column: pd.Series[Any], rows: RowNumbers | None, ro
 def encode_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """A target without missing values: its numbers, or the codes and names of its classes."""
     if not classes:
-        return _as_numbers(column), ()
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), ()
     codes, names = pd.factorize(column.astype(str) if is_text(column) else column, sort=True)
     return codes.astype(np.float64), tuple(map(str, names))
 

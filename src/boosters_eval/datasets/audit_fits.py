@@ -31,6 +31,8 @@ _LOST = 0.5  # the share of the score that must be lost
 _MOST_CLASSES = 5
 _TREES, _DEPTH, _LEAF = 10, 12, 2
 _LEAST_TRIED = 8  # cuts of each node
+_STRETCHES = 20  # of rows that follow one another
+_IN_ORDER = 0.99  # the share of steps that must not go back
 _STREAM = 7  # keeps this use of the stream apart from its others
 
 
@@ -74,12 +76,9 @@ def choose_group_rows(column: SampledColumn, target: _Floats) -> RowNumbers | No
     return rows
 
 
-def measure_groups(columns: Sequence[SampledColumn], name: str, subject: Subject, rows: RowNumbers) -> Loss | None:
+def measure_groups(columns: Sequence[SampledColumn], keys: _Floats, subject: Subject, rows: RowNumbers) -> Loss | None:
     """What is lost where groups are kept whole; None if there are too few rows or columns to tell."""
-    own = next((column for column in columns if column.name == name), None)
-    if own is None:
-        return None
-    _, codes = np.unique(own.numbers, return_inverse=True)
+    _, codes = np.unique(keys, return_inverse=True)
     order = Stream(0, _STREAM, len(codes)).order(int(codes.max()) + 1)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -92,6 +91,36 @@ def measure_time(
     """What is lost where later rows are predicted from earlier ones."""
     every = np.arange(len(subject.y)) if rows is None else rows
     return _measure(columns, subject, every, rank_values(times) < 0.5, both=False)
+
+
+def choose_stretches(target: _Floats) -> RowNumbers | None:
+    """Rows that follow one another, in stretches over the whole table, if the targets of neighbors are alike."""
+    size = min(len(target), ROWS) // _STRETCHES
+    starts = np.linspace(0, len(target) - size, _STRETCHES).astype(np.int64)
+    rows = (starts[:, None] + np.arange(size)).ravel()
+    return rows if len(rows) >= _FEWEST_ROWS and _follow(rank_values(target[rows])) >= _ALIKE else None
+
+
+def measure_order(columns: Sequence[SampledColumn], subject: Subject, rows: RowNumbers) -> tuple[str, Loss] | None:
+    """Where more than half is lost if the order of the rows is respected: in later rows, or in whole stretches.
+
+    Rows that were sorted by a column or by the target say nothing of later ones.
+    """
+    place = np.arange(len(rows))
+    if not any(_is_sorted(values) for values in (subject.y[rows], *(column.numbers for column in columns))):
+        later = _measure(columns, subject, rows, place < len(rows) // 2, both=False)
+        if later is not None and later.matters:
+            return "if it is to predict later rows", later
+    apart = _measure(columns, subject, rows, place * _STRETCHES // len(rows) % 2 == 0, both=True)
+    return ("far from the rows that it has seen", apart) if apart is not None and apart.matters else None
+
+
+def _is_sorted(values: _Floats) -> bool:
+    """Whether values hardly ever go back, or come in runs of equal ones; a constant is in no order."""
+    steps = np.diff(values[~np.isnan(values)])
+    changes, distinct = int((steps != 0).sum()), len(np.unique(values))
+    runs = distinct <= len(values) / 5 and changes < 2 * distinct
+    return changes > 0 and (runs or bool(max((steps >= 0).mean(), (steps <= 0).mean()) >= _IN_ORDER))
 
 
 def _measure(

@@ -202,8 +202,9 @@ def find_same_columns(columns: Sequence[SampledColumn]) -> Iterator[tuple[str, s
         return
     told: set[str] = set()
     seen: dict[bytes, str] = {}
+    rows = len(np.unique(hash_rows([column.numbers for column in columns])))  # copies of a row are no evidence
     for column in columns:
-        if 2 <= len(column.counts) <= _MOST_LEVELS and len(column.counts) <= len(column.numbers) / 2:
+        if 2 <= len(column.counts) <= min(_MOST_LEVELS, rows / 2):
             other = seen.setdefault(_pattern(column.numbers).tobytes(), column.name)
             if other != column.name:
                 told.add(column.name)
@@ -243,17 +244,24 @@ def _standardized(column: SampledColumn) -> NDArray[np.float64]:
     return centered / (length or 1.0)
 
 
-def count_repeated_rows(columns: Sequence[SampledColumn], y: NDArray[np.float64]) -> tuple[int, int] | None:
+def count_repeated_rows(
+    columns: Sequence[SampledColumn], y: NDArray[np.float64], sides: NDArray[np.float64] | None
+) -> tuple[int, int] | None:
     """How many rows repeat an earlier one, with the target and without; None where rows repeat by chance.
 
-    A table of few possible rows must repeat them, and that is no fault of it.
+    A table of few possible rows must repeat them, and that is no fault of it. Rows of one group, or time, that a
+    split keeps on one of its `sides` do no harm.
     """
     possible = prod(max(len(column.counts) + (column.missing > 0), 1) for column in columns)
     if not columns or len(y) < LEAST_ROWS or possible < _CHANCE * len(y):
         return None
-    features = hash_rows([column.numbers for column in columns])
-    whole = hash_rows([*(column.numbers for column in columns), y])
-    return len(y) - len(np.unique(whole)), len(y) - len(np.unique(features))
+    features = [column.numbers for column in columns]
+
+    def count(values: list[NDArray[np.float64]]) -> int:
+        apart = len(y) if sides is None else len(np.unique(hash_rows([*values, sides])))
+        return apart - len(np.unique(hash_rows(values)))
+
+    return count([*features, y]), count(features)
 
 
 def hash_rows(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.uint64]:

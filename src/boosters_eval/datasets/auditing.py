@@ -20,8 +20,8 @@ from boosters_eval.datasets.audit_columns import (
     sample_table,
 )
 from boosters_eval.datasets.audit_relations import AuditTarget, score_alone
-from boosters_eval.datasets.checks import find_coarse_step, is_text
-from boosters_eval.datasets.config import KINDS, AuditedColumn, AuditFinding, DataAudit
+from boosters_eval.datasets.checks import find_coarse_step, find_unit, is_text
+from boosters_eval.datasets.config import KINDS, ROW_ORDER, AuditedColumn, AuditFinding, DataAudit, parse_split
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.audit_columns import RowNumbers, SampledColumn
-    from boosters_eval.datasets.config import ColumnRole, DatasetConfig, Table
+    from boosters_eval.datasets.config import ColumnRole, DatasetConfig, SplitBy, Table
 
     ColumnNotes = dict[str, dict[str, tuple[str, str]]]  # by kind and column: what is to be said of it, and the option
 
@@ -55,14 +55,17 @@ def audit_frame(
     name: str = "data",
     reason: str = "",
     asked: Collection[str] = (),
+    split: SplitBy | None = None,
+    split_by: NDArray[Any] | None = None,
 ) -> DataAudit:
     """Audit a data frame as it was read. Every row has a target.
 
     `columns` are the roles that were decided on; only those that are used are looked at. `asked` names columns that
-    the user wants as they are, so that nothing is said of how they look.
+    the user wants as they are, so that nothing is said of how they look. `split` is what rows are split by.
     """
     roles = {column.name: column for column in columns if column.name != target}
     used = [name for name, column in roles.items() if column.used and column.role != "time"][:MOST_COLUMNS]
+    left_out = [name for name, column in roles.items() if column.role == "dropped"][:MOST_COLUMNS]
     y, labels = encode_target(frame[target], classes=task.is_classification)
     subject = Subject(
         name=name,
@@ -76,6 +79,12 @@ def audit_frame(
         width=len(used),
         asked=frozenset(asked),
         dates=frozenset(name for name, column in roles.items() if column.role == "date"),
+        left_out=lambda: tuple(
+            sample_column(each, frame[each], None, "categorical" if is_text(frame[each]) else "numeric")
+            for each in left_out
+        ),
+        split=split,
+        split_by=split_by,
     )
     roles = {target: AuditedColumn(name=target, role="target", used=False), **roles}
     return _audit(subject, roles, _target_as_text(subject, frame[target])).replace(reason=reason)
@@ -111,6 +120,8 @@ def _audit_arrays(config: DatasetConfig, table: Table, target: str) -> DataAudit
         numeric=tuple(plain),
         width=min(width, MOST_COLUMNS),
         by_option=False,
+        split=parse_split(config.split_by),
+        split_by=table.split_by,
     )
     roles = {
         name: AuditedColumn(name=name, role="categorical" if position in table.categorical else "numeric")
@@ -213,39 +224,70 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
     for name, other, sense in relations.find_same_columns([column for column in usual if column.name not in ids]):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
     known = found.get("leak", {}).keys() | ids.keys()
-    for kind, name, note, option in _splits(subject, [c for c in columns if c.name not in known], sample):
+    for kind, name, note, option in _splits(subject, [c for c in columns if c.name not in known], sample, ids):
         tell(kind, name, note, option)
     return found
 
 
 def _splits(
-    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None
+    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None, ids: Collection[str]
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Columns by which rows should be split, since a quick fit loses much of its score if they are."""
-    if subject.task is Task.RANKING or np.isnan(subject.y).any():
+    """Columns by which rows should be split, since a quick fit loses much of its score if they are.
+
+    Where the user splits by time, that is the question; where by groups, only wider groups are another.
+    """
+    by_time = subject.split is not None and subject.split.kind == "time"
+    if subject.task is Task.RANKING or np.isnan(subject.y).any() or by_time:
         return
+    dated = ((c, times) for c in columns if subject.split is None and (times := _whole_times(c, subject)) is not None)
+    timed, times = next(dated, (None, np.empty(0)))
+    if timed is not None:
+        seen = [replace(c, numbers=times) if c is timed else c for c in columns]
+        loss = fits.measure_time(seen, times, subject, sample)
+        if loss is not None and loss.matters:
+            note = f"orders rows in time: what a quick fit explains falls {loss} if it is to predict later rows"
+            yield "drift", timed.name, note, f"--split time:{shlex.quote(timed.name)}"
+    grouped = list(_groups(subject, columns))
+    yield from grouped
+    known = subject.split is not None or timed is not None or grouped or not subject.by_option
+    rows = None if known else fits.choose_stretches(subject.y)
+    if rows is not None:
+        found = fits.measure_order([c for c in subject.columns_at(rows) if c.name not in ids], subject, rows)
+        if found is not None:
+            note = f"rows are in an order that matters: what a quick fit explains falls {found[1]} {found[0]}"
+            yield "drift", ROW_ORDER, note, "--split time"
+
+
+def _groups(subject: Subject, columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, str, str]]:
+    """Columns that group rows, features or left out, the widest groups first."""
     tried = 0
-    for column in columns:
-        times = None if column.name in subject.asked or tried else _times(column, subject)
-        dated = times is not None and (columns_alone.note_dates(column) or columns_alone.in_order(times))
-        if times is not None and dated and not np.isnan(times).any():
-            tried += 1
-            seen = [replace(c, numbers=times) if c is column else c for c in columns]
-            loss = fits.measure_time(seen, times, subject, sample)
-            if loss is not None and loss.matters:
-                note = "orders rows in time: what a quick fit explains falls {loss} if it is to predict later rows"
-                yield "drift", column.name, note.format(loss=loss), f"--split time:{shlex.quote(column.name)}"
-    tried = 0
-    for column in columns:
+    candidates = [c for c in columns if c.name not in subject.asked | subject.dates] + [*subject.left_out()]
+    for column in sorted(candidates, key=lambda column: len(column.counts)):
         repeats = (column.categorical or column.integers) and len(column.counts) >= fits.FEWEST_GROUPS
-        plain = repeats and column.name not in subject.asked | subject.dates and tried < _MOST_FITS
+        plain = repeats and tried < _MOST_FITS and _is_wider(column, subject)
         rows = fits.choose_group_rows(column, subject.y) if plain else None
         if rows is not None:
             tried += 1
-            loss = fits.measure_groups(subject.columns_at(rows), column.name, subject, rows)
+            loss = fits.measure_groups(subject.columns_at(rows), column.whole[rows], subject, rows)
             if loss is not None and loss.matters:
-                note = "groups rows whose targets are alike: what a quick fit explains falls {loss} in new groups"
-                yield "groups", column.name, note.format(loss=loss), f"--split group:{shlex.quote(column.name)}"
+                note = f"groups rows whose targets are alike: what a quick fit explains falls {loss} in new groups"
+                yield "groups", column.name, note, f"--split group:{shlex.quote(column.name)}"
+
+
+def _is_wider(column: SampledColumn, subject: Subject) -> bool:
+    """Whether the groups that the user splits by, if any, lie within those of the column."""
+    if subject.split_by is None:
+        return True
+    within = np.unique(np.stack([subject.split_by.astype(np.float64), column.whole.astype(np.float64)]), axis=1)
+    return bool(within.shape[1] == len(np.unique(subject.split_by)) > len(np.unique(column.whole)))
+
+
+def _whole_times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | None:
+    """When each row was, if the column tells it by what it holds, or because rows are in its order."""
+    times = None if column.name in subject.asked else _times(column, subject)
+    if times is None or np.isnan(times).any():
+        return None
+    return times if columns_alone.note_dates(column) or columns_alone.in_order(times) else None
 
 
 def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[str, str]]:
@@ -286,7 +328,9 @@ def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | Non
             return None
         return columns_alone.read_times(column)
     named = column.name in subject.dates or columns_alone.is_named_time(column.name)
-    return None if not named or column.declared or columns_alone.comes_round(column) else column.numbers
+    if column.declared or not (named or columns_alone.note_dates(column)) or columns_alone.comes_round(column):
+        return None
+    return column.numbers
 
 
 def _leaks(
@@ -321,7 +365,9 @@ def _of_columns(subject: Subject, notes: ColumnNotes) -> Iterator[AuditFinding]:
     for kind, told in notes.items():
         if len(told) <= _MOST_TOLD:
             for name, (note, option) in told.items():
-                yield _finding(subject, kind, f"'{_short(name)}' {note}", option, column=name)
+                of_rows = name == ROW_ORDER and option == "--split time"
+                text = note if of_rows else f"'{_short(name)}' {note}"
+                yield _finding(subject, kind, text, option, column=None if of_rows else name)
             continue
         names = [f"'{_short(name)}'" for name in list(told)[:_MOST_NAMED]]
         more = f" and {len(told) - len(names)} more" if len(told) > len(names) else ""
@@ -342,7 +388,8 @@ def _of_rows(
     rows = subject.copies_sample(sample, ids)
     looked_at = [c for c in (columns if rows is sample else subject.columns_at(rows)) if c.name not in ids]
     y = subject.y if rows is None else subject.y[rows]
-    found = relations.count_repeated_rows(looked_at, y)
+    sides = None if subject.split_by is None else subject.split_by.astype(np.float64)
+    found = relations.count_repeated_rows(looked_at, y, sides if sides is None or rows is None else sides[rows])
     if found is None:
         return
     same, alike = found
@@ -356,8 +403,9 @@ def _of_rows(
         f" {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
         " copies on both sides"
     )
-    finest = max(looked_at, key=lambda column: len(column.counts)).name  # copies are equal in any column
-    yield _finding(subject, "duplicate-rows", text, f"--split group:{shlex.quote(finest)}")
+    whole = [column for column in looked_at if not column.missing] or looked_at
+    finest = shlex.quote(max(whole, key=lambda column: len(column.counts)).name)  # copies are equal in any column
+    yield _finding(subject, "duplicate-rows", text, f"--split group:{finest} --keep {finest}")
 
 
 def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding]:
@@ -394,8 +442,16 @@ def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
 
 
 def _blurred_target(subject: Subject) -> Iterator[AuditFinding]:
-    """Most libraries keep targets as float32, and lose what it cannot tell apart."""
-    step = None if subject.task.is_classification or subject.task is Task.RANKING else find_coarse_step(subject.y)
+    """Most libraries keep targets as float32, and lose what it cannot tell apart; least gains are in fixed units."""
+    if subject.task.is_classification or subject.task is Task.RANKING:
+        return
+    if find_unit(subject.y) != 1:
+        text = (
+            f"{subject.target} has a standard deviation of {subject.y.std():.3g}, for which some libraries do not"
+            " split as they do otherwise"
+        )
+        yield _finding(subject, "target-scale", text, "--profile parity", always=True)
+    step = find_coarse_step(subject.y)
     if step is not None:
         text = (
             f"{subject.target} reaches {np.abs(subject.y).max():.4g}, where float32, which most libraries keep targets"

@@ -156,10 +156,22 @@ COARSE = 1e-4  # the step of float32 at the largest target, in standard deviatio
 def find_coarse_step(y: NDArray[np.float64]) -> float | None:
     """How far apart neighboring numbers of float32 are at the largest target, if that blurs a target; else None."""
     for column in np.atleast_2d(np.asarray(y).T):
-        step = float(np.spacing(np.float32(np.abs(column).max())))
+        largest = min(np.abs(column).max(), np.finfo(np.float32).max)
+        step = 2 * float(np.spacing(np.float32(largest / 2)))
         if step > COARSE * float(column.std()):
             return step
     return None
+
+
+SMALLEST, LARGEST = 2.0**-5, 2.0**60  # standard deviations beyond which least gains, or float32, decide what is learned
+
+
+def find_unit(y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The power of two near the standard deviation of each target that is too small or too large; of others 1."""
+    spread = np.asarray(np.asarray(y).std(axis=0))
+    odd = (spread > 0) & ((spread < SMALLEST) | (spread > LARGEST))
+    found: NDArray[np.float64] = np.where(odd, np.exp2(np.round(np.log2(np.where(odd, spread, 1.0)))), 1.0)
+    return found
 
 
 def as_table(config: DatasetConfig, raw: Any) -> Table:

@@ -28,6 +28,7 @@ KINDS = (
     "drift",
     "groups",
     "float32-target",
+    "target-scale",
     "target-as-text",
     "duplicate-rows",
     "id",
@@ -47,10 +48,11 @@ KINDS = (
     "almost-constant",
 )
 # With these, scores do not say what they seem to.
-SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "duplicate-rows"})
+SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "target-scale", "duplicate-rows"})
 NOTED = SEVERE | {
     "centered-target",
     "many-categories",
+    "float32-feature",
     "own-treatment",
     "time-order",
 }  # what every report tells, since it changes the answer
@@ -122,12 +124,17 @@ class DataAudit(Model):
 
         Partly it is if they are also left to their own defaults.
         """
-        mended = "all libraries learn it less its mean, and predictions are moved back"
-        mended += "; with its own defaults, each learns it as it is" if partly else ""
+        how = {"float32-target": "less its mean", "target-scale": "in units of its own size"}
+        ending = "and predictions are moved back"
+        ending += "; with its own defaults, each learns it as it is" if partly else ""
         option = "" if partly else "--profile both"
         found = [
-            AuditFinding(kind="centered-target", text=f"{finding.text}: {mended}", option=option)
-            if finding.kind == "float32-target"
+            AuditFinding(
+                kind="centered-target",
+                text=f"{finding.text}: all libraries learn it {how[finding.kind]}, {ending}",
+                option=option,
+            )
+            if finding.kind in how
             else finding
             for finding in self.findings
         ]
@@ -135,7 +142,8 @@ class DataAudit(Model):
 
     def for_judged(self) -> DataAudit:
         """The audit where how a library handles its target is what is measured: there is nothing to mend."""
-        kept = (one.replace(option="") if one.kind == "float32-target" else one for one in self.findings)
+        handled = ("float32-target", "target-scale")
+        kept = (one.replace(option="") if one.kind in handled else one for one in self.findings)
         return self.replace(findings=tuple(kept))
 
     def by_role(self) -> dict[str, list[str]]:
@@ -167,6 +175,9 @@ class DataAudit(Model):
         return f"DataAudit({self.dataset!r}, {self.rows} rows: {kinds})"
 
 
+ROW_ORDER = "row order"  # what `--split time` follows without a column
+
+
 class SplitBy(NamedTuple):
     """A split that follows a column: later rows are validated on, or groups are kept whole."""
 
@@ -175,15 +186,15 @@ class SplitBy(NamedTuple):
 
 
 def parse_split(text: str | None) -> SplitBy | None:
-    """`time:COLUMN` or `group:COLUMN`; None where rows are split at random."""
+    """`time:COLUMN`, `time` for the order of the rows, or `group:COLUMN`; None where rows are split at random."""
     kind, _, column = (text or "random").partition(":")
     if kind == "random" and not column:
         return None
-    if kind == "time" and column:
-        return SplitBy("time", column)
+    if kind == "time" and text != "time:":
+        return SplitBy("time", column or ROW_ORDER)
     if kind == "group" and column:
         return SplitBy("group", column)
-    raise ConfigError(f"{the('split')} must be random, time:COLUMN or group:COLUMN. Got '{text}' instead.")
+    raise ConfigError(f"{the('split')} must be random, time, time:COLUMN or group:COLUMN. Got '{text}' instead.")
 
 
 def _checked_split(text: str) -> str:

@@ -15,8 +15,8 @@ from boosters_eval.datasets import checks
 from boosters_eval.datasets.auditing import audit_frame, join_audits
 from boosters_eval.datasets.checks import is_text, table_from_frame
 from boosters_eval.datasets.columns import find_name_problems, read_target, split_targets, use_column
-from boosters_eval.datasets.config import AuditedColumn, Examined
-from boosters_eval.datasets.splits import read_split_values
+from boosters_eval.datasets.config import ROW_ORDER, AuditedColumn, Examined
+from boosters_eval.datasets.splits import number_rows, read_split_values
 from boosters_eval.datasets.texts import spread_times
 from boosters_eval.metrics.task import Task
 
@@ -53,7 +53,7 @@ class Examination:
         groups = None
         if self.task is Task.RANKING:
             frame, groups = self._sort_by_query(frame)
-        split_by = self._read_split(frame)
+        split_by = self._read_split(frame, groups)
         apart = self._find_apart(grouped=groups is not None)
         columns, features = self._read_features(frame, apart, timed=split_by is not None)
         if not features:
@@ -70,7 +70,7 @@ class Examination:
             name for setting in ("keep", "categorical", "numeric", "date") for name in getattr(self.settings, setting)
         }
         shown = frame.assign(**changed)
-        about: Any = {"name": self.source, "reason": reason, "asked": asked}
+        about: Any = {"name": self.source, "reason": reason, "asked": asked, "split": self.split, "split_by": split_by}
         audit = join_audits([audit_frame(shown, target, task, columns, **about) for target in self.targets])
         notes, names = tuple(_first(self.notes)), tuple(self.targets)
         return Examined(table, task, reason, columns, audit, notes, split=self.split, targets=names)
@@ -145,10 +145,13 @@ class Examination:
             found.append(AuditedColumn(name=self.split.column, role=self.split.kind, used=False, note=note))
         return {column.name: column for column in found}
 
-    def _read_split(self, frame: pd.DataFrame) -> NDArray[Any] | None:
+    def _read_split(self, frame: pd.DataFrame, queries: NDArray[np.int64] | None) -> NDArray[Any] | None:
         split = self.split
         if split is None:
             return None
+        if split.column == ROW_ORDER and split.column not in frame.columns:
+            self.notes.append("rows are split in their order")
+            return number_rows(len(frame), queries)
         if split.column not in frame.columns or split.column in self.targets:
             what = "is the target" if split.column in self.targets else f"is not a column of {self.source}"
             others = [str(name) for name in frame.columns if name not in self.targets]

@@ -15,7 +15,7 @@ from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.core.request import Part
 from boosters_eval.core.terms import given
 from boosters_eval.core.text import count_of
-from boosters_eval.datasets.config import SplitSpec, parse_split
+from boosters_eval.datasets.config import ROW_ORDER, SplitSpec, parse_split
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.datasets.texts import parse_dates
 from boosters_eval.metrics.task import Task
@@ -314,6 +314,8 @@ def follow_split(config: DatasetConfig, table: Table) -> Table:
         return replace(table, split_by=None, split_column="")
     if table.split_by is not None and table.split_column == by.column:
         values: Any = table.split_by
+    elif by.column == ROW_ORDER and by.column not in table.feature_names:
+        values = number_rows(len(table.y), table.groups)
     else:
         position = _position(config.name, table, by)
         if by.kind == "time" and position in table.categorical:
@@ -323,6 +325,11 @@ def follow_split(config: DatasetConfig, table: Table) -> Table:
     found = read_split_values(config.name, by, values)
     _check_queries(config.name, by, table, found)
     return replace(table, split_by=found, split_column=by.column)
+
+
+def number_rows(rows: int, queries: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The order of the rows as times: a number for each, or for each query."""
+    return np.arange(rows) if queries is None else np.cumsum(np.diff(queries, prepend=queries[0]) != 0)
 
 
 def read_split_values(source: str, by: SplitBy, column: Any) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ _DATES = (
 )
 _MONTHS = ("%Y-%m", "%m/%Y", "%b %Y", "%B %Y", "%b-%Y")  # without a day: dates only when asked for, by their first day
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M %p", " %I:%M:%S %p")
+_DAYS = (19_000_101, 20_991_231)  # as numbers
 _COMPACT = "%Y%m%d"  # eight digits: a date only when asked for
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _NAMED = rf"\d{{1,2}}[ -]?{_MONTH}[ ,-]{{0,2}}(?:\d{{4}}|\d{{2}})|{_MONTH}[ -]\d{{1,2}}[a-z]{{0,2}},? \d{{4}}"
@@ -36,6 +37,8 @@ _MONTH_SHAPE = re.compile(
     rf"\s*(?:(?:19|20)\d\d-(?:0[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])/(?:19|20)\d\d|{_MONTH}[ -](?:19|20)\d\d)\s*",
     re.IGNORECASE,
 )
+_UNIX = (1e9, 4.1e9)  # seconds since 1970, from 2001 to 2099
+_UNITS: dict[Literal["s", "ms", "us", "ns"], float] = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _NAMED_UTC = re.compile(r" ?(?:UTC|GMT)$")
 _ZONE = re.compile(r":[\d.]+ ?(?:Z|[-+]\d\d(?::?\d\d)?|UTC|GMT)$")
 
@@ -78,6 +81,11 @@ def is_date_text(text: str) -> bool:
     return bool(_SHAPE.fullmatch(text) or _MONTH_SHAPE.fullmatch(text))
 
 
+def find_clock(low: float, high: float) -> Literal["s", "ms", "us", "ns"] | None:
+    """The unit in which numbers of such a range would be times since 1970, in this century; None: they are not."""
+    return next((unit for unit, of in _UNITS.items() if _UNIX[0] * of <= low and high <= _UNIX[1] * of), None)
+
+
 def parse_dates(column: pd.Series[Any]) -> Dates | None:
     """A column as dates, by the format that reads most of it; None if none reads half of it."""
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
@@ -86,6 +94,8 @@ def parse_dates(column: pd.Series[Any]) -> Dates | None:
         return Dates(column.dt.tz_convert("UTC").dt.tz_localize(None), "by their type, in UTC")
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
         return Dates(column, "by their type")
+    if column.dtype.kind in "iuf" and (unit := find_clock(column.min(), column.max())):
+        return Dates(pd.to_datetime(column, unit=unit), f"{unit} since 1970, in UTC")
     texts = write_texts(column).str.strip()
     some = texts.dropna().drop_duplicates().iloc[:LOOKED_AT]
     times = _TIMES if some.str.contains(":", regex=False).any() else _TIMES[:1]
@@ -135,12 +145,14 @@ def spread_times(name: str, column: Any) -> dict[str, pd.Series[Any]]:
     """The features made of a time that rows are split by: a number itself; of a date, the days since the first one too.
 
     Without them a model could not follow what changes with time, such as a trend or a season.
+    Days (20240131) and clocks (seconds since 1970) are dates too: float32 could not tell such numbers apart.
     """
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
     column = pd.Series(column)
-    found = None if column.dtype.kind in "biuf" else parse_dates(column)
-    if found is None:
+    plain = column.dtype.kind in "biuf" and not (column.between(*_DAYS).all() or find_clock(column.min(), column.max()))
+    found = None if plain else parse_dates(column)
+    if found is None or found.moments.isna().any():
         return {name: column}
     days = (found.moments - found.moments.min()).dt.total_seconds() / 86_400
     return {f"{name}.ordinal": days, **split_dates(name, found.moments)}

@@ -134,6 +134,7 @@ class BenchmarkResult(Record, Outcome):
     target_offset: float | tuple[float, ...] | None = (
         None  # taken from targets that float32 cannot hold, and added to predictions again
     )
+    target_unit: float | tuple[float, ...] | None = None  # what targets of odd sizes are divided by after that
     n_trees_trained: int | None = None
     n_rounds_trained: int | None = None  # a round may grow a tree for each output
     n_leaves_total: int | None = None

@@ -78,7 +78,7 @@ def make_comparison(
     items = collect_datasets(datasets, target)
     if data is not None and not any(isinstance(item, GivenFrame) for item in items):
         check_applicable(data, items)
-    require("split", split, (str, type(None)), "random, time:COLUMN or group:COLUMN")
+    require("split", split, (str, type(None)), "random, time, time:COLUMN or group:COLUMN")
     parse_split(split)
     in_all: dict[str, Any] = {
         "libraries": tuple(usable),

@@ -19,6 +19,7 @@ from boosters_eval.core.commands import die_with_parent
 from boosters_eval.core.errors import BoostersEvalError, MetricInputError, UnsupportedError
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.datasets import Split, open_stored, split_rows
+from boosters_eval.datasets.checks import find_unit
 from boosters_eval.engine.lane import get_message
 from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
 from boosters_eval.engine.predictions import KEPT
@@ -135,6 +136,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "first_use_mb": needed.first_use_mb,
         "memory_method": None if needed.peak_mb is None else MEMORY_METHOD,
         "target_offset": data.offset if data.offset is None else np.asarray(data.offset).tolist(),
+        "target_unit": None if data.unit is None or (data.unit == 1).all() else data.unit.tolist(),
         "n_train": len(split.train),
         "n_valid": len(split.valid),
         "split_digest": split.digest,
@@ -176,10 +178,11 @@ def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
         feature_names=table.feature_names,
     )
     offset = every.y.mean(axis=0) if spec.centered else None
+    unit = find_unit(every.y) if spec.centered and spec.takes_units else None
     if offset is not None:
-        every = replace(every, y=every.y - offset)
+        every = replace(every, y=(every.y - offset) / (1.0 if unit is None else unit))
     train = hold_out(every, request, repeat.seed, spec.split.kind, take_rows(table.split_by, rows))
-    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]), offset=offset)
+    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]), offset=offset, unit=unit)
 
 
 def _score(
@@ -219,7 +222,7 @@ def _score_training(
     if train.groups is not None or spec.user_metrics:
         return None
     rows = np.linspace(0, len(train.y) - 1, min(len(train.y), TRAINING_ROWS)).astype(np.int64)
-    y, by = train.y[rows] + (0.0 if data.offset is None else data.offset), take_rows(train.weights, rows)
+    y, by = data.move_back(train.y[rows]), take_rows(train.weights, rows)
     scored: dict[str, Any] = {"quantiles": spec.quantiles, "metrics": (name,)}
     with contextlib.suppress(Exception), warnings.catch_warnings():  # what is only for explanation fails no cell
         warnings.simplefilter("ignore")

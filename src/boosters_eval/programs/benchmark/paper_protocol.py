@@ -291,11 +291,16 @@ class FitData:
     x_valid: NDArray[np.float32]
     undo: Callable[[NDArray[Any]], NDArray[Any]] = lambda predictions: predictions
     offset: NDArray[np.float64] | None = None  # of each target, taken from it in float64
+    unit: NDArray[np.float64] | None = None  # of each target, after that
 
     def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
         """Predictions in the target's own units."""
-        found = self.undo(predictions)
-        return found if self.offset is None else found.astype(np.float64) + self.offset
+        return self.move_back(self.undo(predictions))
+
+    def move_back(self, found: NDArray[Any]) -> NDArray[Any]:
+        if self.offset is None:
+            return found
+        return found.astype(np.float64) * (1.0 if self.unit is None else self.unit) + self.offset
 
 
 def prepare_data(protocol: Protocol, table: Table, request: FitRequest, seed: int) -> FitData:

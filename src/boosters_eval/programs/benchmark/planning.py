@@ -15,7 +15,7 @@ from boosters_eval.core.modules import address_of
 from boosters_eval.core.request import Part, Repeat
 from boosters_eval.core.terms import given
 from boosters_eval.datasets import hold_out_rows, materialize, open_stored, split_rows
-from boosters_eval.datasets.checks import find_coarse_step
+from boosters_eval.datasets.checks import find_coarse_step, find_unit
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.splits import count_parts, place_repeats
 from boosters_eval.datasets.store import load_audit
@@ -322,8 +322,10 @@ def _make_spec(
 
 
 def _needs_centering(spec: FitSpec, data: Stored) -> bool:
-    numeric = spec.task in (Task.REGRESSION, Task.QUANTILE)
-    return numeric and spec.profile is Profile.PARITY and find_coarse_step(open_stored(data.path).y) is not None
+    if spec.task not in (Task.REGRESSION, Task.QUANTILE) or spec.profile is not Profile.PARITY:
+        return False
+    y = open_stored(data.path).y
+    return find_coarse_step(y) is not None or (spec.takes_units and bool((find_unit(y) != 1).any()))
 
 
 def _check_splits(

@@ -250,8 +250,8 @@ class DataParameters(Declared):
 
 
 SPLIT = (
-    "How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by default"
-    " 5) or group:COLUMN (no group on both sides)."
+    "How rows are split: random, time:COLUMN (train before, validate after; time alone follows the order of the rows;"
+    " --cv is the number of windows, by default 5) or group:COLUMN (no group on both sides)."
 )
 
 
@@ -293,7 +293,7 @@ class BenchmarkParameters(TrainingParameters, TargetParameters):
     cv: str | int | None = _cv_parameter()
     splits: Literal["balanced", "random"] = splits_parameter()
     split: str | None = parameter(
-        None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
+        None, kind=text("random, time, time:COLUMN or group:COLUMN", "random|time[:COLUMN]|group:COLUMN"), help=SPLIT
     )
     profile: Any = profile_parameter("parity")
 

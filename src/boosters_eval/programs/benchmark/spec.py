@@ -193,6 +193,11 @@ class FitSpec(Spec):
     protocol: Protocol | None = None  # None: our own way
 
     @property
+    def takes_units(self) -> bool:
+        """Whether a model is the same in any unit of its target: nothing that is asked for is in that unit."""
+        return self.training.l1 == 0 and self.training.min_gain == 0
+
+    @property
     def uses_device(self) -> bool:
         return self.training.device is not Device.CPU
 

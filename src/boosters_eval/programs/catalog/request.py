@@ -124,7 +124,7 @@ class _DataSet(DataParameters, Declared):
 
     task: str | None = parameter(None, kind=choice(*TASKS), help="The task, instead of inferring it.")
     split: str | None = parameter(
-        None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
+        None, kind=text("random, time, time:COLUMN or group:COLUMN", "random|time[:COLUMN]|group:COLUMN"), help=SPLIT
     )
 
 
