@@ -224,11 +224,13 @@ def noisy(files):
 
 def test_what_is_beyond_tolerance_and_undecided_fails_with_the_seeds_that_would_decide(noisy, capsys):
     assert check("base.json", "--results", "noisy.json", "--statistical") == 1
-    headline, finding, _, advice = capsys.readouterr().out.splitlines()
+    headline, finding, evidence, advice = capsys.readouterr().out.splitlines()
+    lacking = "the baseline and the run have no predictions, so no row could be tested."
+    assert evidence == f"Note: Splits were tested: {lacking}"
     assert headline == "❌ Beyond tolerance, but undecided in 1 config:"
     assert finding == (
         "  california/gbdt boosters: undecided: RMSE 0.4681 > baseline 0.4545 (+3.0 %, tolerance 2 %)"
-        " (p = 0.254; 23 seeds would decide if the change stays as it is)"
+        " (p = 0.254 by splits; 23 seeds would decide if the change stays as it is)"
     )
     assert advice == (
         "Note: base.json has 3 seeds, and 23 would decide; with the recorded versions installed, run"

@@ -402,7 +402,18 @@ def test_folds_need_as_many_rows_of_a_class():
     assert audit.for_folds(None).findings == audit.for_folds(15).findings == ()
     finding = only(audit.for_folds(20))
     assert (finding.kind, finding.option) == ("rare-class", "--cv 15")
-    assert finding.text == "class 'b' has 15 rows: some of the 20 test sets have none of them"
+    assert finding.text == "class 'b' has 15 rows; 'b' is absent from at least 5 of the 20 test sets"
+
+
+def test_a_rare_class_that_some_test_sets_lack_is_said_to_be_absent_from_them():
+    audit = audited(a_frame(200, y=["a"] * 190 + ["b"] * 7 + ["c"] * 2 + ["d"]), Task.MULTICLASS)
+    assert "a split may have too few of them" in audit.for_folds(None).findings[0].text
+    said = [finding.text for finding in audit.for_folds(5).findings if finding.kind == "rare-class"]
+    assert len(said) == 1
+    assert said[0].endswith("; 'd' is absent from all 5 test sets, and other small classes from some")
+    pair = audited(a_frame(200, y=["a"] * 197 + ["b"] * 3), Task.BINARY).for_folds(5)
+    few = "1 of 2 classes have fewer than 10 rows: 'b' 3"
+    assert pair.findings[0].text == f"{few}; 'b' is absent from at least 2 of the 5 test sets"
 
 
 def test_the_target_itself_is_looked_at():

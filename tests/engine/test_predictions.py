@@ -6,8 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from boosters_eval import ConfigError, RunError
-from boosters_eval.core.terms import listen
+from boosters_eval import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.engine import predictions
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.folder import RunFolder
@@ -57,7 +56,7 @@ def test_oldest_go_first_and_the_latest_run_stays_whatever_its_size(tmp_path, mo
     monkeypatch.setenv(LIMIT, "5kB")
     room = make_room(folders[3], list_folders(tmp_path))
     assert (room.runs, room.bytes) == (2, 4000)
-    assert str(room).startswith("the predictions of 2 older runs were removed (4 kB): this home keeps 5 kB of them")
+    assert str(room).startswith("The predictions of 2 older runs were removed (4 kB): this home keeps 5 kB of them")
     assert [measure_kept(folder) for folder in folders] == [0, 0, 2000, 2000]
     assert make_room(folders[3], list_folders(tmp_path)) is None
     monkeypatch.setenv(LIMIT, "0")
@@ -68,10 +67,8 @@ def test_oldest_go_first_and_the_latest_run_stays_whatever_its_size(tmp_path, mo
 def test_run_says_what_made_room_for_it(faulty, home, monkeypatch):
     first = run_tiny(tiny_config("none"))
     monkeypatch.setenv(LIMIT, "1kB")
-    said = []
-    with listen(said.append):
+    with pytest.warns(BoostersEvalWarning, match=r"^The predictions of 1 older run were removed"):
         second = run_tiny(tiny_config("none"), seeds=2)
-    assert any(text.startswith("Note: the predictions of 1 older run were removed") for text in said)
     assert measure_kept(find_run(first.run_id)) == 0
     assert measure_kept(find_run(second.run_id)) > 0
     assert [fault for run in (first, second) for _, fault in verify(find_run(run.run_id))] == ["", ""]

@@ -118,7 +118,7 @@ class Terminal(Screen):
     def __init__(self, *, verbose: bool = False, quiet: bool = False) -> None:
         self.verbose, self.quiet = verbose, quiet
         self.is_terminal = sys.stdout.isatty()
-        self.has_data, self.has_markdown = False, not self.is_terminal
+        self.has_data, self.has_markdown = False, not self.is_terminal and not quiet
 
     def emit(self, text: str, form: str, output: Path | None) -> None:
         self.has_data = output is None and form != "markdown"

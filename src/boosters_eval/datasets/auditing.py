@@ -21,7 +21,15 @@ from boosters_eval.datasets.audit_columns import (
 )
 from boosters_eval.datasets.audit_relations import AuditTarget, score_alone
 from boosters_eval.datasets.checks import find_coarse_step, find_unit, is_text
-from boosters_eval.datasets.config import KINDS, ROW_ORDER, AuditedColumn, AuditFinding, DataAudit, parse_split
+from boosters_eval.datasets.config import (
+    KINDS,
+    RARE_IN_GENERAL,
+    ROW_ORDER,
+    AuditedColumn,
+    AuditFinding,
+    DataAudit,
+    parse_split,
+)
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -413,10 +421,8 @@ def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding
     if rare:
         named = ", ".join(f"'{_short(label)}' {count}" for count, label in rare[:_MOST_NAMED])
         more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
-        text = (
-            f"{len(rare)} of {len(counts)} classes have fewer than {relations.RARE} rows: {named}{more};"
-            f" a split may have too few of them to test on, and cross-validation needs a row per fold"
-        )
+        text = f"{len(rare)} of {len(counts)} classes have fewer than {relations.RARE} rows: {named}{more}"
+        text += RARE_IN_GENERAL
         yield _finding(subject, "rare-class", text, f"--cv {max(2, rare[0][0])}" if rare[0][0] > 1 else "")
     largest = int(counts.max())
     if largest >= relations.IMBALANCE * counts.sum():

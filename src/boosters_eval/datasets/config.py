@@ -49,11 +49,13 @@ KINDS = (
 )
 # With these, scores do not say what they seem to.
 SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "target-scale", "duplicate-rows"})
+RARE_IN_GENERAL = "; a split may have too few of them to test on, and cross-validation needs a row per fold"
 NOTED = SEVERE | {
     "centered-target",
     "many-categories",
     "float32-feature",
     "own-treatment",
+    "rare-class",
     "time-order",
 }  # what every report tells, since it changes the answer
 
@@ -108,11 +110,18 @@ class DataAudit(Model):
     def for_folds(self, folds: int | None) -> DataAudit:
         """The audit for so many disjoint test sets: what classes lack then, unless it is said already."""
         short = sorted((count, name) for name, count in self.classes.items() if count < (folds or 0))
-        if not short or any(finding.kind == "rare-class" for finding in self.findings):
+        if not short:
             return self
+        known = next((finding for finding in self.findings if finding.kind == "rare-class"), None)
+        rest = self.replace(findings=tuple(finding for finding in self.findings if finding is not known))
         count, name = short[0]
-        text = f"class '{name}' has {count} rows: some of the {folds} test sets have none of them"
-        return self.with_finding(AuditFinding(kind="rare-class", text=text, option=f"--cv {max(2, count)}"))
+        begun = f"class '{name}' has {count} rows" if known is None else known.text.removesuffix(RARE_IN_GENERAL)
+        # A row that is alone is only learned from.
+        absent = "all" if count == 1 else f"at least {(folds or 0) - count} of the"
+        others = ", and other small classes from some" if len(short) > 1 else ""
+        text = f"{begun}; '{name}' is absent from {absent} {folds} test sets{others}"
+        option = f"--cv {count}" if count > 1 else ""
+        return rest.with_finding(AuditFinding(kind="rare-class", text=text, option=option))
 
     def with_finding(self, found: AuditFinding) -> DataAudit:
         return self.replace(

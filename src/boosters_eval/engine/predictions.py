@@ -31,7 +31,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 class PredictionsRecord(FileModel):
-    """The content of predictions.json in a run's folder: how much is there, and what was removed to make room."""
+    """The content of predictions.json in a run's folder: how much is there, and what was removed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -105,7 +105,7 @@ class Room(NamedTuple):
     def __str__(self) -> str:
         runs = count_of(self.runs, "older run")
         return (
-            f"the predictions of {runs} were removed ({format_size(self.bytes)}): this home keeps"
+            f"The predictions of {runs} were removed ({format_size(self.bytes)}): this home keeps"
             f" {format_size(self.limit)} of them, unless the variable {LIMIT} says otherwise."
         )
 

@@ -169,7 +169,7 @@ def find_damage(folder: RunFolder) -> str:
 
 
 def _array_faults(folder: RunFolder, reading: Reading) -> Iterator[tuple[str, str]]:
-    """What is wrong with the arrays that outcomes name; predictions that were removed to make room are no fault."""
+    """What is wrong with the arrays that outcomes name; predictions that are recorded as removed are no fault."""
     outcomes = [outcome for outcome in reading.outcomes.values() if isinstance(outcome, Outcome)]
     named = {(folder.arrays, digest) for outcome in outcomes for digest in outcome.digests}
     record = PredictionsRecord.read(folder)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from boosters_eval.core.errors import ConfigError, ExitCode, InterruptedRunError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, ExitCode, InterruptedRunError
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import is_heard, tell, the
 from boosters_eval.core.text import count_of
@@ -121,7 +122,7 @@ class Session:
         except KeyboardInterrupt:
             raise InterruptedRunError from None
         if predictions and run.folder is not None and (room := make_room(run.folder, list_folders(settings.home))):
-            tell(f"Note: {room}")
+            warnings.warn(str(room), BoostersEvalWarning, stacklevel=3)  # also where nobody listens
         return run
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.core.errors import BoostersEvalWarning, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Direction = Literal["lower_better", "higher_better"]
 Value = float | int | str | tuple[float, ...] | None
@@ -21,8 +23,18 @@ Resolution = Literal["continuous", "rows", "unknown"]
 ByRows = Literal["mean", "function", "pairs", "queries"]
 
 
-class MetricWarning(UserWarning):
+class MetricWarning(BoostersEvalWarning):
     """A score that had to be defined by convention, for example AUC with one class."""
+
+
+@contextmanager
+def gather_warnings() -> Iterator[list[str]]:
+    """Take what metrics warn of as text, for whoever shows the scores; without it, a screen would get source lines."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    said += [str(one.message) for one in caught if issubclass(one.category, MetricWarning)]
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,7 @@ class MetricInfo:
     high: float | None = None
     resolution: Resolution = "unknown"
     by_rows: ByRows | None = None  # None: rows cannot tell how sure a value is, only splits can
+    squared: bool = False  # whether the error is a square, twice as far from the best in percent as its root is
     constant_is_best: bool = False  # whether the same prediction for every row cannot be beaten, whatever the data
 
     @property
@@ -114,7 +127,7 @@ _BUILTIN = (  # names, label and summary; then tasks, parameters, and what is no
         _POINT),
     _score("r2 rsquared r_squared", "R²",
         "coefficient of determination; constant labels give 0, or 1 if predicted exactly",
-        _POINT, low=None, resolution="continuous", by_rows="function"),
+        _POINT, low=None, resolution="continuous", by_rows="function", squared=True),
     _loss("mape mean_absolute_percentage_error", "MAPE",
         "mean absolute percentage error, in percent; a label of 0 is refused unless epsilon is given",
         _POINT, Param("epsilon", "float", None, low=0.0)),

@@ -99,6 +99,12 @@ class SplitFacts(FileModel):
     n_valid_groups: Annotated[int, Ge(1)] | None = None
 
 
+def find_part(repeat: Repeat, part: Part | None, split: SplitFacts | None) -> Part | None:
+    """Which of the disjoint test sets of its seed a repeat is scored on: balanced splits and folds have them."""
+    ordered = split is not None and split.kind == "time"
+    return part if repeat.fold is None or ordered else Part(repeat.seed, repeat.fold)
+
+
 class KeptRows(FileModel):
     """The digests of what a fit predicted, and of the rows of its split: arrays in the folder of its run."""
 
@@ -163,6 +169,11 @@ class BenchmarkResult(Record, Outcome):
     def model_params(self) -> dict[str, Any] | None:
         """The RFC's name for native_params."""
         return self.native_params
+
+    @property
+    def dealt(self) -> Part | None:
+        """The part of the rows that it was scored on; None if they were drawn by themselves."""
+        return find_part(self.repeat, self.part, self.split)
 
     @property
     def kept_digests(self) -> tuple[str, ...]:

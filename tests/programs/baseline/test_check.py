@@ -453,7 +453,7 @@ class TestStatistical:
         factories.remember(run, alpha=0.0125)
         found = against(run, statistical=True)
         assert status(found) is Status.UNDECIDED
-        assert "p = 0.025 with 0.0125 or less needed; 4 seeds would decide" in found.findings[0].note
+        assert "p = 0.025 by splits with 0.0125 or less needed; 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
         found = against(make.run({"boosters": 1.05}, seeds=1), recorded_seeds=1, statistical=True)

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boosters_eval.cli.output import Terminal
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.against import RivalFinding
+from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
+from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.tables.against import (
     AgainstDocument,
     annotate_verdict,
@@ -85,9 +88,19 @@ def test_a_loss_that_cannot_be_excluded_passes_without_a_tick_and_fails_where_pr
     assert strict.exit_code is ExitCode.REGRESSION
     assert list_findings(strict)[0].startswith(f"❌ {asked}")
     assert "❌ cannot say" in render_verdict(strict)
+    assert [AgainstDocument.of(one, None).comparisons[0].fails for one in (check, strict)] == [False, True]
     assert annotate_verdict(strict)[0].startswith("::error title=boosters-eval Cannot say::")
     wide = run.regressions("base", margin="10%", require_proof=True)
     assert (wide.exit_code, wide.outcome) == (ExitCode.SUCCESS, "not worse")
+
+
+def test_quiet_leaves_the_verdict_also_where_no_terminal_reads_it(capsys):
+    run = collection(scores(0.1))
+    found = ComparisonFindings(run, CompareRequest(datasets="iris", quiet=True), run.regressions("base"))
+    screen = Terminal(quiet=True)
+    found.show(screen)
+    found.conclude(screen)
+    assert "❌ head is worse than base in 1 of 1 comparison" in capsys.readouterr().out
 
 
 def test_a_missing_answer_outranks_a_missing_proof():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from boosters_eval import Executor, Task, compare, load_run, prune_runs, run_prepared
+from boosters_eval import Executor, Task, compare, load_run, prune_runs, rescore, run_prepared, verify_run
 from boosters_eval.engine.artifacts import load_array, locate_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.engine.session import KnownOutcomes, open_session
@@ -27,7 +27,11 @@ from boosters_eval.programs.benchmark.evidence import (
 )
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import collect, run_once
+from boosters_eval.programs.benchmark.tables.against import AgainstDocument, list_findings
 from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.programs.runs import manage
+from boosters_eval.programs.runs.request import VerifyRequest
 from tiny import FEW, prepare_tiny, run_tiny, shared_pool, tiny_config
 
 FINITE = {"allow_nan": False, "allow_infinity": False}
@@ -284,11 +288,28 @@ def notes_of(results, test="rows"):
 
 def test_verdicts_without_predictions_say_that_splits_decided(home):
     asked = {"datasets": "diabetes", "libraries": ["sklearn", "boosters"], "seeds": 3, "jobs": 1}
-    said = "judged by splits, not by rows (predictions are missing: its predictions were not kept)."
-    assert said in notes_of(compare(**asked, predictions=False))
+    said = "judged by splits, not by rows: its predictions were not kept"
+    without = compare(**asked, predictions=False)
+    assert f"{said}." in notes_of(without)
+    assert f"{said}." in " ".join(build_tables(without).answer)  # and so wherever the answer is shown
+    check = without.regressions("sklearn")
+    assert said in list_findings(check)[-1]
+    written = AgainstDocument.of(check, without.run_id)
+    assert (written.test, written.comparisons[0].test, written.comparisons[0].note) == ("corrected", "corrected", said)
+    told = build_document(without)
+    assert (told.data.test, told.data.disjoint) == ("corrected", True)
+    assert dict(told.configuration)["Test"] == "paired t-test by splits, with the luck of the training"
     kept = compare(**asked)
+    assert AgainstDocument.of(kept.regressions("sklearn"), kept.run_id).test == "rows"
     assert "judged by splits" not in notes_of(kept)
     assert "judged by splits" not in notes_of(kept, test="corrected")  # as asked
+    odd = rescore(kept.run_id, "median_ae")
+    assert "Median AE: judged by splits, not by rows: it is not made of rows." in notes_of(odd)
+    prune_runs(kept.run_id, predictions=True)
+    assert "not by rows: its predictions were removed." in notes_of(load_run(kept.run_id))
+    assert [name for name, fault in verify_run(kept.run_id) if fault] == []
+    shown = manage.verify(VerifyRequest(reference=kept.run_id))
+    assert shown.good == "complete and untouched; not checked: 9 arrays of predictions that were removed"
 
 
 def test_a_metric_that_a_fold_does_not_define_warns_once_in_its_cell_and_not_in_the_verdict(home, recwarn):
@@ -297,4 +318,6 @@ def test_a_metric_that_a_fold_does_not_define_warns_once_in_its_cell_and_not_in_
     results = compare(frame, ["sklearn", "boosters"], target="y", seeds=5, jobs=1)
     before = len(recwarn)
     build_tables(results)
+    found = rescore(results.run_id, "average_precision")
     assert not [one for one in recwarn.list[before:] if "undefined" in str(one.message)]
+    assert any("average_precision' is undefined" in text for one in found.results for text in one.warnings)

@@ -1,17 +1,20 @@
 """Margins: as they are written, as the statistics take them, and on the scale of errors."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boosters_eval import compare
 from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.metrics.metric import of_target
+from boosters_eval.programs.benchmark.comparisons import compare_rows
 from boosters_eval.programs.benchmark.margins import USUAL, Margin, Margins, check_margins
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.seeds import grow
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.stats.sequential import SequentialRule
-from factories import collection, grid, remember
+from factories import collection, grid, remember, result
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_metrics_are_known_by_all_their_names_and_the_others_have_the_usual_marg
     margins = Margins.of(("log_loss=0.01", "2%"))
     assert (margins.find("logloss"), margins.find("rmse")) == (Margin(0.01, is_share=False), Margin(0.02))
     assert (Margins.of(None).find("rmse"), Margins.of(()).spelled) == (USUAL, ("1%",))
-    assert margins.in_words == "within 2 % of the error; Log loss within 0.01"
+    assert margins.tell(["logloss"]) == "within 2 % of the error; Log loss within 0.01"
     with pytest.raises(UnknownNameError, match="Did you mean 'rmse'"):
         Margins.of(("rsme=1%",))
 
@@ -86,8 +89,8 @@ def test_the_margin_decides_what_is_equivalent():
         return {pair.metric: pair.verdict for pair in table.pairs}
 
     assert judged(None) == {"rmse": "better", "r2": "better"}
-    assert judged("3%") == {"rmse": "equivalent", "r2": "better"}
-    assert judged(["3%", "r2=0.01"]) == {"rmse": "equivalent", "r2": "equivalent"}
+    assert judged("3%") == {"rmse": "equivalent", "r2": "equivalent"}
+    assert judged(["3%", "r2=0.0001"]) == {"rmse": "equivalent", "r2": "better"}
     assert judged({"r2": "6%"}) == {"rmse": "better", "r2": "equivalent"}
     assert judged(0) == {"rmse": "better", "r2": "better"}
 
@@ -123,3 +126,36 @@ def test_seeds_are_added_until_every_pair_has_a_verdict_by_the_margin():
     grow_with(None)
     grow_with(["40%"])
     assert counts == [5, 10, 20, 5]
+
+
+def test_a_margin_means_the_same_for_an_error_and_for_its_square():
+    usual = Margins.of(None)
+    assert usual.find("r2").size == pytest.approx(1.01**2 - 1)
+    assert usual.tell(["rmse", "r2"]) == "within 1 % of the error; of 1 \N{MINUS SIGN} R², a squared error, 2.01 %"
+    own = Margins.of(("r2=0.01",))
+    assert (own.find("r2"), own.tell(["r2"])) == (
+        Margin(0.01, is_share=False),
+        "within 1 % of the error; R² within 0.01",
+    )
+    rng = np.random.default_rng(0)
+    for apart in (0.5, 0.9, 1.1, 2.0):  # in margins
+        noise = 1e-4 * rng.normal(size=5)
+        sides = {"a": 1 + noise, "b": 1 + 0.01 * apart + noise + 1e-5 * rng.normal(size=5)}
+        verdicts = []
+        for metric in ("rmse", "r2"):
+            rows = {
+                name: [
+                    result(library=name, seed=seed, value=one if metric == "rmse" else 1 - 0.2 * one**2, metric=metric)
+                    for seed, one in enumerate(values)
+                ]
+                for name, values in sides.items()
+            }
+            how = {"higher_is_better": metric == "r2", "test": "corrected", "alpha": 0.05}
+            verdicts.append(compare_rows(rows, metric, **how).get("a", "b").verdict)
+        assert verdicts[0] == verdicts[1] == ("equivalent" if apart < 1 else "better")
+
+
+def test_a_margin_holds_for_the_forms_of_its_metric():
+    margins = Margins.of(("ndcg=3%", "ndcg@5=4%", "rmse=0.2"))
+    assert [margins.find(name).size for name in ("ndcg@10", "ndcg@5", "mrr")] == [0.03, 0.04, 0.01]
+    assert margins.find(of_target("rmse", "price")) == Margin(0.2, is_share=False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from boosters_eval.core.request import Part
 from boosters_eval.programs.history.compare import NOT_COMPARABLE, compare_series
 from boosters_eval.stats.rows import RowScores
 from boosters_eval.stats.significance import compare_pair, compare_times
@@ -44,6 +45,24 @@ def test_rows_that_both_runs_kept_decide_where_splits_cannot():
     by_splits = compare_series(*sides, alpha=0.01)
     assert (by_rows.verdict, by_splits.verdict) == ("worse", "inconclusive")
     assert compare_series(*sides, alpha=0.01, rows=(kept(then), lambda *_: None)) == by_splits
+
+
+def deal(series, deal_seed=0):
+    """The series as if its test sets were the parts of one deal."""
+    dealt = (replace(one, part=Part(deal_seed, place)) for place, one in enumerate(series.observations))
+    return replace(series, observations=tuple(dealt))
+
+
+def test_balanced_splits_are_never_compared_with_random_ones():
+    before, after = deal(a_series(SCORES)), on_other_splits(a_series(WORSE))
+    found = compare_series(before, after)
+    assert (found.verdict, found.how) == (NOT_COMPARABLE, "one run has balanced splits, the other one random ones")
+    assert compare_series(before, deal(after, 7)).how == "on different splits: none is shared"
+
+
+def test_disjoint_splits_are_not_corrected_as_if_they_overlapped():
+    before, after = a_series(SCORES), a_series(WORSE)
+    assert compare_series(deal(before), deal(after)).p_value < compare_series(before, after).p_value
 
 
 def test_relative_changes_are_relative_to_the_error():

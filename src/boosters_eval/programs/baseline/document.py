@@ -61,7 +61,7 @@ def lay_out_check(check: Check, *, everything: bool = True) -> Document:
         tuple(map(clean, _answer(check))),
         facts=(
             Fact("Pairs compared", str(len(check.counted))),
-            Fact("Judged by", "means" if check.without else "means and rows"),
+            Fact("Judged by", _name_evidence(check)),
             *(Fact(name, str(count), alarm=bool(count)) for name, count in counts.items()),
         ),
         sections=(
@@ -128,7 +128,16 @@ def _tell_passed(check: Check) -> str:
 def _tell_without(check: Check) -> Iterator[str]:
     if check.without and check.name:
         have = "have" if " and " in check.without else "has"
-        yield f"Only means were compared: {check.without} {have} no predictions, so no row could be tested."
+        what = "Splits were tested" if _tested(check) else "Only means were compared"
+        yield f"{what}: {check.without} {have} no predictions, so no row could be tested."
+
+
+def _name_evidence(check: Check) -> str:
+    return "means and rows" if not check.without else "means and splits" if _tested(check) else "means"
+
+
+def _tested(check: Check) -> bool:
+    return any(finding.p_value is not None for finding in check.findings)
 
 
 def _tell_unmoved(check: Check) -> Iterator[str]:

@@ -11,6 +11,7 @@ from boosters_eval.core.request import Part, Repeat
 from boosters_eval.metrics import higher_is_better
 from boosters_eval.programs.baseline.model import MetricStats
 from boosters_eval.reports.numbers import p_value
+from boosters_eval.runners.result import find_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,13 +84,15 @@ class RecordedSide:
                     record.n_train,
                     record.n_valid,
                     record.data_digest,
-                    predictions_digest=fit.predictions if (fit := record.fits.get(cell)) else None,
+                    predictions_digest=fit.predictions if fit else None,
                     resolution=resolution,
+                    part=find_part(Repeat.parse(cell), fit.part if fit else None, record.split),
                     rows=self.score(cell, metric),
                     **split_fields(record.split),
                 ),
             )
             for cell, value in stats.per_seed.items()
+            for fit in [record.fits.get(cell)]
         )
 
 
@@ -239,7 +242,8 @@ def _test(sides: PairOfSides, evidence: Evidence, metric: str, alpha: float, *, 
     else:
         evidence = replace(evidence, tested=found, tested_on=observed["then"])
         text = p_value(p)
-        remark = (f"p {text}" if text.startswith("<") else f"p = {text}") + (" by rows" if evidence.by_rows else "")
+        remark = f"p {text}" if text.startswith("<") else f"p = {text}"
+        remark += " by rows" if evidence.by_rows else " by splits"
         remark += "" if alpha == DEFAULT_ALPHA else f" with {alpha:.3g} or less needed"
     return evidence if same else replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
 

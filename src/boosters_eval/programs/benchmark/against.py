@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.text import clean, count_of
 from boosters_eval.metrics import declare_metric, find, label
-from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
+from boosters_eval.programs.benchmark.comparisons import compare_rows, name_test, value_of
 from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables.contenders import group_absences, group_by_name, group_results
@@ -53,6 +53,7 @@ class RivalFinding:
     fails: bool = False  # worse, even after that correction
     missing: str = ""  # why there is no answer
     apart: int = 0  # pairs of times that were measured on two machines, and are not compared
+    lack: str = ""  # that splits decided, and why rows could not
 
     @property
     def verdict(self) -> str:
@@ -149,6 +150,15 @@ class AgainstCheck:
     def n_tests(self) -> int:
         """How many p-values the correction is over."""
         return sum(finding.p_family is not None for finding in self.findings)
+
+    @property
+    def decided_by(self) -> str:
+        """The test that decided on scores: the one that was asked for, or that of splits where no rows could be."""
+        return name_test(self.test, [finding.comparison for finding in self.compared if finding.comparison])
+
+    def is_failing(self, finding: RivalFinding) -> bool:
+        """Whether it alone makes the exit code 1."""
+        return finding.fails or (self.require_proof and finding.outcome == "cannot say")
 
     @property
     def exit_code(self) -> ExitCode:
@@ -278,7 +288,10 @@ class _Benchmark:
             sides = {rival.name, ours.name}
             pair = table.ruled(rival.name, ours.name) if sides <= table.summaries.keys() else None
             incomplete = failed or _without_partner(ours, rival, metric)
-            yield self._finding(rival, metric, known.higher_is_better, pair, incomplete)
+            found = self._finding(rival, metric, known.higher_is_better, pair, incomplete)
+            by_splits = self.test == "rows" and pair is not None and pair.test == "corrected"
+            lack = ours.evidence.tell_lack(results, metric) if by_splits and ours.evidence else ""
+            yield replace(found, lack=lack)
         if any(result.timing_mode for result in results):
             yield from (self._timed(ours, rival, metric, failed) for metric in TIMES)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import UnknownNameError
-from boosters_eval.core.request import Part
 from boosters_eval.metrics import best_value, find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.margins import Margins
@@ -15,6 +14,7 @@ from boosters_eval.programs.benchmark.records import RULES
 from boosters_eval.reports.numbers import number
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.observations import Observation, Side
+from boosters_eval.stats.rows import find_overlap
 from boosters_eval.stats.tables import compare_table
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.metrics.catalog import Resolution
     from boosters_eval.programs.benchmark.evidence import RowEvidence
+    from boosters_eval.reports.tables import PairVerdict
     from boosters_eval.runners.result import BenchmarkResult, SplitFacts
     from boosters_eval.stats.significance import Comparison, TestName
     from boosters_eval.stats.tables import ComparisonTable
@@ -59,7 +60,7 @@ def observe(results: Iterable[BenchmarkResult], metric: str, evidence: RowEviden
             predictions_digest=None if metric in RESOURCES else result.predictions_digest,
             resolution=_step(kind, result.n_valid),
             machine=result.machine if metric in OF_MACHINE else None,
-            part=_part_of(result),
+            part=result.dealt,
             rows=None if evidence is None or metric in RESOURCES else evidence.score(result, metric),
             **split_fields(result.split),
         )
@@ -67,10 +68,14 @@ def observe(results: Iterable[BenchmarkResult], metric: str, evidence: RowEviden
     return Side((result.repeat, observation(result)) for result in results)
 
 
-def _part_of(result: BenchmarkResult) -> Part | None:
-    """Which of the disjoint test sets of its seed a result was scored on: balanced splits and folds have them."""
-    ordered = result.split is not None and result.split.kind == "time"
-    return result.part if result.fold is None or ordered else Part(result.seed, result.fold)
+def are_disjoint(results: Iterable[BenchmarkResult]) -> bool:
+    """Whether the test sets of one benchmark are parts of one deal, or of whole ones, which only luck joins."""
+    parts = [(one.dealt, one.n_train, one.n_valid) for one in results]
+    known = [part for part, train, valid in parts if part is not None and train and valid]
+    if not known or len(known) < len(parts):
+        return False
+    folds = math.fsum(1 + (train or 0) / (valid or 1) for _, train, valid in parts) / len(parts)
+    return find_overlap(known, folds) is not None
 
 
 def resolution_of(metric: str, n_valid: int | None) -> float | None:
@@ -117,6 +122,12 @@ def compare_rows(
         best=best_value(metric),
         **({"rope": margin.size} if margin.is_share else {"margin": margin.size}),
     )
+
+
+def name_test(asked: TestName, pairs: Iterable[Comparison | PairVerdict]) -> TestName:
+    """The test that decided on scores: the one that was asked for, or that of splits where no rows could be tested."""
+    used = {pair.test for pair in pairs if pair.n and pair.ratio is None}
+    return "corrected" if used == {"corrected"} else asked
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -16,6 +15,7 @@ from boosters_eval.engine.predictions import PredictionsRecord
 from boosters_eval.runners.result import KeptRows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -78,7 +78,8 @@ def score_split(
     targets: tuple[str, ...] = (),
 ) -> RowScores | None:
     """What each row, or query, of a split contributed to a metric; None where rows do not make it."""
-    from boosters_eval.metrics import MetricWarning, get  # noqa: PLC0415 (cells store rows, and score none)
+    from boosters_eval.metrics import get  # noqa: PLC0415 (cells store rows, and score none)
+    from boosters_eval.metrics.catalog import gather_warnings  # noqa: PLC0415
     from boosters_eval.metrics.linear import linearize  # noqa: PLC0415
     from boosters_eval.stats.rows import RowScores  # noqa: PLC0415 (loads scipy)
 
@@ -89,8 +90,7 @@ def score_split(
         place = targets.index(known.target)
         y, predictions = y[:, place], predictions[:, place]
     by = (task, known.whole, y, predictions, split.weights)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MetricWarning)  # the cell has warned of it, and its outcome says so
+    with gather_warnings():  # the cell has warned of it, and its outcome says so
         found = linearize(*by, groups=split.queries, quantiles=quantiles)
     if found is None:
         return None
@@ -194,10 +194,27 @@ class RowEvidence:
         """What each row contributed to a metric; None where rows do not make it, or are not there."""
         place = result.key, metric, result.predictions_digest or ""
         if place not in self._scores:
-            by_time = result.split is not None and result.split.kind == "time"  # whose neighbors may be alike
-            found = None if by_time else self.of(result)
+            found = None if _is_by_time(result) else self.of(result)
             self._scores[place] = found.score(metric) if isinstance(found, FitEvidence) else None
         return self._scores[place]
+
+    def tell_lack(self, results: Iterable[BenchmarkResult], metric: str) -> str:
+        """That splits decided, and why rows could not; nothing where nobody knows of predictions."""
+        from boosters_eval.metrics import find  # noqa: PLC0415 (as above)
+
+        known, lacking = find(metric), next((one for one in results if self.score(one, metric) is None), None)
+        found = None if lacking is None else self.of(lacking)
+        if isinstance(found, NoEvidence) and found.kind == "unknown":
+            return ""
+        if lacking is not None and _is_by_time(lacking):
+            why = "windows of time that follow each other may be alike"
+        elif isinstance(found, NoEvidence):
+            why = found.reason.rstrip(".")
+        elif known is None or known.info.by_rows is None:
+            why = "it is not made of rows"
+        else:
+            why = "its rows are too few" if found is None else "a class has too few rows"
+        return f"judged by splits, not by rows: {why}"
 
     @cached_property
     def specs(self) -> dict[str, FitSpec]:
@@ -209,6 +226,11 @@ class RowEvidence:
     def _removed(self) -> frozenset[str]:
         record = None if self._folder is None else PredictionsRecord.read(self._folder)
         return frozenset(record.removed if record else ())
+
+
+def _is_by_time(result: BenchmarkResult) -> bool:
+    """Whether it was scored on a window of time, whose neighbors may be alike."""
+    return result.split is not None and result.split.kind == "time"
 
 
 def read_evidence(results: ResultCollection) -> RowEvidence:

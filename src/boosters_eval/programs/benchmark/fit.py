@@ -24,7 +24,8 @@ from boosters_eval.engine.lane import get_message
 from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
 from boosters_eval.engine.predictions import KEPT
 from boosters_eval.engine.workload import Workload
-from boosters_eval.metrics import MetricWarning, compute_metrics
+from boosters_eval.metrics import compute_metrics
+from boosters_eval.metrics.catalog import gather_warnings
 from boosters_eval.metrics.metric import load_implementations
 from boosters_eval.metrics.task import Task
 from boosters_eval.metrics.trivial import trivial_scores
@@ -189,8 +190,7 @@ def _score(
     spec: FitSpec, table: Table, split: Split, predictions: NDArray[Any]
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """All metrics, and their warnings, so that a score of little meaning is recognizable as such."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with gather_warnings() as said:
         metrics = compute_metrics(
             spec.task,
             np.asarray(table.y[split.valid]),
@@ -202,7 +202,7 @@ def _score(
     for name, value in metrics.items():
         if not math.isfinite(value):
             raise MetricInputError(f"The metric '{name}' must be finite. Got {value} instead.")
-    return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
+    return metrics, tuple(said)
 
 
 def _count_rounds(spec: FitSpec, trees: int | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NamedTuple
@@ -64,15 +64,32 @@ class Margins:
         said = any("=" not in word for word in self.words)
         return self.words if said else (f"{100 * self.usual.size:g}%", *self.words)
 
-    @property
-    def in_words(self) -> str:
-        from boosters_eval.metrics import label  # noqa: PLC0415 (as above)
+    def tell(self, metrics: Collection[str] = ()) -> str:
+        """The margins in words; of these metrics, also what a share means that is one of a root."""
+        from boosters_eval.metrics import best_value, find, label  # noqa: PLC0415 (as above)
+        from boosters_eval.reports.numbers import name_error  # noqa: PLC0415
 
         own = [f"{label(metric)} within {margin.in_words}" for metric, margin in self.named.items()]
-        return "; ".join([f"within {self.usual.in_words} of the error", *own])
+        shares = {metric: self.find(metric) for metric in metrics if (known := find(metric)) and known.info.squared}
+        roots = [
+            f"of {name_error(label(metric), best_value(metric))}, a squared error, {margin.in_words}"
+            for metric, margin in shares.items()
+            if margin.is_share
+        ]
+        return "; ".join([f"within {self.usual.in_words} of the error", *own, *roots])
 
     def find(self, metric: str) -> Margin:
-        return self.named.get(metric, self.usual)
+        """The margin of a metric: its own, that of the metric it is a form of (ndcg of ndcg@10), or the usual one.
+
+        A share of a squared error is meant of its root: 1 % of RMSE is 2.01 % of 1 - R², which says the same of models.
+        """
+        from boosters_eval.metrics import find  # noqa: PLC0415 (as above)
+
+        known = find(metric)
+        names = (metric,) if known is None else (metric, known.whole.spec, known.name)
+        margin = next((self.named[name] for name in names if name in self.named), self.usual)
+        squared = known is not None and known.info.squared and margin.is_share
+        return Margin((1 + margin.size) ** 2 - 1) if squared else margin
 
 
 def _read_word(word: Any) -> str:

@@ -9,6 +9,7 @@ from boosters_eval.core.errors import ConfigError, MetricInputError, RunError
 from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.metrics import compute_metrics, find
+from boosters_eval.metrics.catalog import gather_warnings
 from boosters_eval.metrics.metric import for_task, of_target
 from boosters_eval.programs.benchmark.compare import ComparisonFindings, answer_against, several
 from boosters_eval.programs.benchmark.evidence import NoEvidence
@@ -104,18 +105,19 @@ def _find_fitting(names: Sequence[str], results: ResultCollection) -> dict[Task,
 def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
     """The same result, scored by these metrics as it would have been in the run."""
     result, split = fit.result, fit.split
-    every = compute_metrics(
-        result.task,
-        split.y_true,
-        fit.predictions,
-        fit.spec.n_classes,
-        split.weights,
-        groups=split.queries,
-        sensitive=split.sensitive,
-        quantiles=fit.spec.quantiles,
-        metrics=wanted,
-        targets=fit.spec.targets,
-    )
+    with gather_warnings() as said:
+        every = compute_metrics(
+            result.task,
+            split.y_true,
+            fit.predictions,
+            fit.spec.n_classes,
+            split.weights,
+            groups=split.queries,
+            sensitive=split.sensitive,
+            quantiles=fit.spec.quantiles,
+            metrics=wanted,
+            targets=fit.spec.targets,
+        )
     lost = [name for name in wanted if not math.isfinite(every[name])]
     if lost:
         raise MetricInputError(
@@ -124,4 +126,5 @@ def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
     parts = [of_target(name, target) for name in wanted for target in fit.spec.targets]
     new = {name: every[name] for name in (*wanted, *parts) if name in every}
     kept = {name: value for name, value in result.metrics.items() if name not in new}
-    return result.model_copy(update={"metrics": {**new, **kept}, "primary_metric": wanted[0]})
+    warned = tuple(dict.fromkeys((*result.warnings, *said)))
+    return result.model_copy(update={"metrics": {**new, **kept}, "primary_metric": wanted[0], "warnings": warned})

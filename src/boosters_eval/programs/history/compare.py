@@ -17,6 +17,7 @@ from boosters_eval.core.text import count_of
 from boosters_eval.metrics import best_value
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
+from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.history.model import NOT_COMPARABLE
 from boosters_eval.stats.inference import StudentT, welch
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
@@ -70,8 +71,9 @@ def compare_series(
     if not before.observations:
         return _refuse("inconclusive", f"{_no_number(before)} before", before, after, alpha)
     shared = _pair_repeats(before, after)
-    if not shared and _have_other_shares(before, after):
-        return _refuse(NOT_COMPARABLE, "the share of validation rows differs", before, after, alpha)
+    unlike = "" if shared else _tell_unlike_splits(before, after)
+    if unlike:
+        return _refuse(NOT_COMPARABLE, unlike, before, after, alpha)
     if shared:
         found = _compare_paired(before, after, shared, alpha, rows or (None, None))
     else:
@@ -114,16 +116,19 @@ def _pair_repeats(before: MetricSeries, after: MetricSeries) -> list[tuple[Repea
     return [(first, second) for first, second in pairs if first and first.split_digest == second.split_digest]
 
 
-def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
-    """Whether random splits of the same data leave more rows for training in one run than in the other."""
-    shares = []
+def _tell_unlike_splits(before: MetricSeries, after: MetricSeries) -> str:
+    """How the runs split the rows differently; empty if only by their seeds."""
+    dealt, shares = [], []
     for side in (before, after):
+        dealt.append({one.part is not None for one in side.observations})
         sizes = [(one.n_valid, one.n_train) for one in side.observations if one.split == "random"]
         known = [valid / (valid + train) for valid, train in sizes if valid and train]
-        if not known or len(known) < len(side.observations):
-            return False
-        shares.append(math.fsum(known) / len(known))
-    return abs(shares[0] - shares[1]) > _SHARE
+        if len(known) == len(side.observations):
+            shares.append(math.fsum(known) / len(known))
+    if dealt[0].isdisjoint(dealt[1]):
+        return "one run has balanced splits, the other one random ones"
+    differ = len(shares) == 2 and abs(shares[0] - shares[1]) > _SHARE
+    return "the share of validation rows differs" if differ else ""
 
 
 def _compare_paired(
@@ -166,7 +171,8 @@ def _compare_unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -
 
 
 def _make_criteria(series: MetricSeries, test: TestName, alpha: float) -> Criteria:
-    return Criteria(bool(series.higher_is_better), test, alpha, best=best_value(series.metric))
+    rope = Margins().find(series.metric).size
+    return Criteria(bool(series.higher_is_better), test, alpha, rope, best=best_value(series.metric))
 
 
 def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
@@ -184,7 +190,7 @@ def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria
     plain = prepare(left, right, criteria, test_train_ratio=None, resolution=resolution)
     if not isinstance(plain.fitted, StudentT):
         return plain
-    overlap = split_ratio(observations) or ASSUMED_RATIO
+    overlap = split_ratio(replace(one, part=None) for one in observations) or ASSUMED_RATIO
     fitted = welch(np.asarray(left), np.asarray(right), resolution=resolution or 0.0, overlap=overlap)
     return replace(plain, fitted=fitted)
 
@@ -204,6 +210,7 @@ def observe_repeats(
             predictions_digest=one.predictions_digest if predicted else None,
             resolution=resolutions[one.n_valid],
             kind=cast("SplitKind", one.split),
+            part=one.part,
             n_train_groups=one.n_train_groups,
             n_valid_groups=one.n_valid_groups,
             rows=rows(one) if rows is not None and predicted else None,

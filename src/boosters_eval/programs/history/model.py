@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boosters_eval.core.findings import Screen
+    from boosters_eval.core.request import Part
     from boosters_eval.reports.document import Document
 
 Origin = Literal["run", "import"]
@@ -72,6 +73,7 @@ class RepeatValue:
     split: str = "random"  # or time, or group
     n_train_groups: int | None = None
     n_valid_groups: int | None = None
+    part: Part | None = None  # which of the disjoint test sets of a deal; None: drawn by itself, or a window of time
     fair: bool = True  # a time: whether it was taken in timing mode, on a machine that was not busy
 
 
@@ -148,7 +150,9 @@ class HistoryRun(_Listed):
             when = format_local_time(started)
             said.append(f"the numbers before are those of run {run_id}/{attempt}, which started {when}.")
         if any(change.verdict == NOT_COMPARABLE for change in self.changes):
-            why = "the data differ, or times were not measured in timing mode on a quiet machine"
+            why = (
+                "the data or the ways of splitting differ, or times were not measured in timing mode on a quiet machine"
+            )
             said.append(f"{NOT_COMPARABLE} means that {why}.")
         return tuple(said)
 

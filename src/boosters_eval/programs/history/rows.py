@@ -95,7 +95,8 @@ class SeriesRow(NamedTuple):
 
     def series(self, entry: RunEntry, wanted: str) -> MetricSeries | None:
         """One metric with all its repeats, or None if there is no value."""
-        from boosters_eval.metrics.catalog import RESOURCES  # noqa: PLC0415 (keeps listing fast)
+        from boosters_eval.core.request import Part  # noqa: PLC0415 (keeps listing fast)
+        from boosters_eval.metrics.catalog import RESOURCES  # noqa: PLC0415
 
         names = self.measures()
         index = next((number for number, (name, *_) in enumerate(names) if name == wanted), None)
@@ -110,8 +111,12 @@ class SeriesRow(NamedTuple):
             fair = [True] * len(repeats)
         values = self._values()[index]
         observations = tuple(
-            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, kind, train, valid, judged)
-            for (seed, fold, split, n_train, n_valid, kind, train, valid), value, predicted, judged in zip(
+            RepeatValue(
+                *(seed, fold, value, split, n_train, n_valid, predicted or None, kind, train, valid),
+                part and Part(*part),
+                judged,
+            )
+            for (seed, fold, split, n_train, n_valid, kind, train, valid, part), value, predicted, judged in zip(
                 repeats, values, predictions, fair, strict=True
             )
             if value == value  # noqa: PLR0124 (NaN: there is none)

@@ -353,8 +353,9 @@ def _dump_repeats(results: Sequence[BenchmarkResult]) -> str:
         split = result.split
         by = ["random", None, None] if split is None else [split.kind, split.n_train_groups, split.n_valid_groups]
         repeat = [result.seed, result.fold, result.split_digest, result.n_train, result.n_valid, *by]
-        _refuse_wide_numbers(repeat)
-        found.append(repeat)
+        part = result.dealt
+        _refuse_wide_numbers([*repeat, *(part or ())])
+        found.append([*repeat, part])
     data = next((result.data_digest for result in results if result.data_digest), "")
     return json.dumps([data, found])
 

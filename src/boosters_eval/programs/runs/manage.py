@@ -22,7 +22,7 @@ from boosters_eval.engine import runs
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plain import describe_cells, describe_kind, format_local_time, list_data_sets
-from boosters_eval.engine.predictions import remove_kept
+from boosters_eval.engine.predictions import PredictionsRecord, remove_kept
 from boosters_eval.engine.runs import find_run, list_folders
 from boosters_eval.engine.summaries import is_running, is_sealed, summarize
 from boosters_eval.reports.document import Document, PlainTable, Section
@@ -305,7 +305,11 @@ def verify(request: VerifyRequest) -> Verification:
         return verify_file(request)
     if request.baseline is not None or request.scores is not None:
         raise ConfigError(f"{named('baseline')} and {named('scores')} are only for the file of a gate decision.")
-    return Verification(tuple(verify_files(str(request.reference), request.home)), "complete and untouched")
+    folder = _find_folder(str(request.reference), request.home)
+    record = PredictionsRecord.read(folder)
+    gone = 0 if record is None else len(record.removed)
+    but = f"; not checked: {count_of(gone, 'array')} of predictions that {'was' if gone == 1 else 'were'} removed"
+    return Verification(tuple(_verify_folder(folder)), f"complete and untouched{but if gone else ''}")
 
 
 def verify_file(request: VerifyRequest) -> Verification:
@@ -337,14 +341,21 @@ def verify_decision(request: VerifyRequest) -> Verification:
 
 def verify_files(reference: str, home: Path | None) -> Iterator[tuple[str, str]]:
     """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
+    return _verify_folder(_find_folder(reference, home))
+
+
+def _find_folder(reference: str, home: Path | None) -> RunFolder:
     given = Path(reference)
     # A folder is meant only where it is named as one: a run of that name comes first.
     if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
         folder = RunFolder(given.resolve())
         if not folder.attempts():
             raise ConfigError(f"{given} is a folder, but not that of a run.")
-    else:
-        folder = find_run(reference, home)
+        return folder
+    return find_run(reference, home)
+
+
+def _verify_folder(folder: RunFolder) -> Iterator[tuple[str, str]]:
     for name, fault in runs.verify(folder):
         yield f"{folder.run_id}/{name}", fault
 

@@ -13,6 +13,7 @@ from boosters_eval.core.terms import given, tell, the
 from boosters_eval.core.text import clean, join_words
 from boosters_eval.datasets.store import open_recorded
 from boosters_eval.metrics import find
+from boosters_eval.metrics.catalog import gather_warnings
 from boosters_eval.metrics.linear import find_errors
 from boosters_eval.metrics.metric import for_task
 from boosters_eval.metrics.task import Task
@@ -227,19 +228,9 @@ def _gather(fits: Sequence[tuple[FitEvidence, FitEvidence]], metric: Metric, tab
 def _score_both(one: FitEvidence, two: FitEvidence, metric: Metric) -> dict[str, Any]:
     """The errors of both on the rows of one split, and what each said."""
     split, task = one.split, one.result.task
-    found = [
-        find_errors(
-            task,
-            metric,
-            split.y_true,
-            fit.predictions,
-            split.weights,
-            groups=split.queries,
-            quantiles=fit.spec.quantiles,
-        )
-        for fit in (one, two)
-    ]
-    a, b = found
+    about: Any = {"groups": split.queries, "quantiles": one.spec.quantiles}
+    with gather_warnings():  # the cell has warned of it, and its outcome says so
+        a, b = (find_errors(task, metric, split.y_true, fit.predictions, split.weights, **about) for fit in (one, two))
     if a is None or b is None:
         raise ConfigError(
             f"{the('metric')} must be made of errors that single rows have, such as {_PER_ROW}."

@@ -130,7 +130,7 @@ class ComparedRival(Model):
     metric: str
     verdict: Literal["worse", "inconclusive", "equivalent", "better", "unanswered"]
     outcome: AgainstOutcome
-    fails: bool
+    fails: bool  # whether it alone makes the exit code 1
     mean: float | None  # over the shared splits
     mean_against: float | None
     change: float | None  # relative to the error of the other one
@@ -144,7 +144,7 @@ class ComparedRival(Model):
     note: str
 
     @classmethod
-    def of(cls, finding: RivalFinding) -> Self:
+    def of(cls, finding: RivalFinding, *, fails: bool) -> Self:
         pair = finding.comparison
         low, high = finding.interval or (None, None)
         return cls(
@@ -153,7 +153,7 @@ class ComparedRival(Model):
             metric=finding.metric,
             verdict=finding.verdict,
             outcome=finding.outcome,
-            fails=finding.fails,
+            fails=fails,
             mean=pair.mean_a if pair else None,
             mean_against=pair.mean_b if pair else None,
             change=finding.change,
@@ -164,7 +164,7 @@ class ComparedRival(Model):
             p_family=finding.p_family,
             n=pair.n if pair else 0,
             test=pair.test if pair else "",
-            note=finding.missing or (pair.note if pair else ""),
+            note="; ".join(filter(None, (finding.missing or (pair.note if pair else ""), finding.lack))),
         )
 
 
@@ -178,7 +178,7 @@ class AgainstDocument(Model):
     exit_code: int
     answer: str
     outcome: AgainstOutcome  # of all comparisons together
-    test: str
+    test: str  # that decided on scores
     alpha: float
     margin: tuple[str, ...]  # as one asks for it
     require_proof: bool
@@ -195,14 +195,14 @@ class AgainstDocument(Model):
             exit_code=int(check.exit_code),
             answer=clean(tell_verdict(check).lstrip("❌✅⚠ ").rstrip(":")),
             outcome=check.outcome,
-            test=check.test,
+            test=check.decided_by,
             alpha=check.alpha,
             margin=check.margins.spelled,
             require_proof=check.require_proof,
             n_tests=check.n_tests,
             problems=check.problems,
             skipped=check.skipped,
-            comparisons=tuple(map(ComparedRival.of, check.findings)),
+            comparisons=tuple(ComparedRival.of(one, fails=check.is_failing(one)) for one in check.findings),
         )
 
     def to_json(self) -> str:
@@ -219,7 +219,7 @@ def _numbers(finding: RivalFinding) -> list[str]:
     if finding.p_family is not None:
         out.append(f"p {p_value(finding.p_family)}")
     apart = [f"{count_of(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
-    return [*out, count_of(pair.n, "split"), *apart]
+    return [*out, count_of(pair.n, "split"), *apart, *filter(None, [finding.lack])]
 
 
 def _row(finding: RivalFinding, *, proof: bool) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean
 from boosters_eval.metrics import canonical, declare_metric, find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
-from boosters_eval.programs.benchmark.comparisons import observe, value_of
+from boosters_eval.programs.benchmark.comparisons import name_test, observe, value_of
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS, Unsupported
 from boosters_eval.programs.benchmark.tables import notes
 from boosters_eval.programs.benchmark.tables.advice import Costs
@@ -146,11 +146,10 @@ def build_tables(
     leaks = find_leaks(collection)
     rankings = rank_over_datasets(tables, alpha=level, leaking=leaks)
     costs = {one.table.name: one.costs for one in built if one.table.name in answers}
-    used = {pair.test for table in tables for pair in table.pairs if pair.p is not None and pair.ratio is None}
     return Report(
         tables,
         (*notes.note_report(collection, times=times), *notes.note_levels(tables, level, margins)),
-        "corrected" if used == {"corrected"} else test,
+        name_test(test, (pair for table in tables for pair in table.pairs)),
         level,
         margins.spelled,
         title=name_comparison(tables, collection),
@@ -217,7 +216,8 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
         trivial=list_trivial_rows(contenders, columns, row_names),
     )
     deciding = find_deciding(columns)
-    doubts = notes.note_contenders(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
+    decisive = [pair for pair in pairs if deciding and pair.metric == deciding.name]
+    doubts = notes.note_contenders(contenders, decisive, options.test)
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
     costs = Costs.of(contenders, options.unfair_times)
     won = judged.get(MEASURES[0].name, Judgment()).winners

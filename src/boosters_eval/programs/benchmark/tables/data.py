@@ -10,6 +10,7 @@ from pydantic import Field
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, clean_lines, count_of
 from boosters_eval.engine.cell import Build
+from boosters_eval.programs.benchmark.comparisons import are_disjoint
 from boosters_eval.programs.benchmark.tables.environment import Environment, list_builds, list_versions
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
@@ -119,6 +120,7 @@ class BenchmarkData(Model):
     builds: dict[str, Build] = Field(default_factory=dict)  # by label
     margin: tuple[str, ...] = ("1%",)  # what counts as equivalent, as one asks for it
     growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
+    disjoint: bool = False  # whether the test sets of every config are those of deals, and share no row within one
 
 
 def collect_data(
@@ -156,6 +158,7 @@ def collect_data(
             for name, build in list_builds(results).items()
         },
         growth_strategy=_growth(ours, results.metadata.configs),
+        disjoint=bool(ours) and all(map(are_disjoint, _by_config(ours).values())),
     )
 
 
@@ -190,10 +193,14 @@ def _canonical(training: dict[str, Any], booster: str) -> str:
     return clean(", ".join([start, *others]))
 
 
-def _configs(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> tuple[ConfigFacts, ...]:
+def _by_config(results: Iterable[BenchmarkResult]) -> dict[str, list[BenchmarkResult]]:
     groups: dict[str, list[BenchmarkResult]] = {}
     for result in results:
         groups.setdefault(result.config_name, []).append(result)
+    return groups
+
+
+def _configs(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> tuple[ConfigFacts, ...]:
     return tuple(
         ConfigFacts(
             config=clean(name),
@@ -208,7 +215,7 @@ def _configs(results: Iterable[BenchmarkResult], training: dict[str, dict[str, A
             threads=max(result.n_threads for result in group),
             canonical=_canonical(training.get(name, {}), group[0].booster_type),
         )
-        for name, group in groups.items()
+        for name, group in _by_config(results).items()
     )
 
 

@@ -73,6 +73,7 @@ TESTS = {
     "welch": "Welch's t-test and non-overlapping intervals",
     "wilcoxon": "Wilcoxon's signed-rank test",
 }
+_DISJOINT = "paired t-test by splits, with the luck of the training"  # the corrected one, where test sets share no row
 _REFERENCE = "boosters"  # the library that the others are compared with, if it takes part
 
 
@@ -287,7 +288,11 @@ def _lead(data: BenchmarkData) -> str:
 
 
 def _judging(data: BenchmarkData) -> str:
-    return f"Highlighted where the {TESTS.get(data.test, data.test)} says so ({_level(data)})."
+    return f"Highlighted where the {_name_test(data)} says so ({_level(data)})."
+
+
+def _name_test(data: BenchmarkData) -> str:
+    return _DISJOINT if data.test == "corrected" and data.disjoint else TESTS.get(data.test, data.test)
 
 
 def _level(data: BenchmarkData) -> str:
@@ -339,8 +344,8 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
         ("Cells", f"{data.n_results} finished, {data.n_failed} failed{flaky}"),
-        ("Test", TESTS.get(data.test, data.test)),
-        ("Equivalent", Margins.of(data.margin).in_words),
+        ("Test", _name_test(data)),
+        ("Equivalent", Margins.of(data.margin).tell()),
         ("Run", data.run_id),
     ]
     return tuple((name, value) for name, value in found if value)

@@ -10,7 +10,6 @@ from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
-from boosters_eval.programs.benchmark.evidence import NoEvidence
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
 from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
 from boosters_eval.programs.benchmark.tables.sections import note_findings
@@ -51,6 +50,7 @@ def note_table(
     """Failures, who is not better than a trivial rule, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
     judged = [pair for pair in pairs if pair.metric in primary]
+    lacks = _find_lacks(contenders, pairs) if test == "rows" else {}
     found = (
         *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
         *(tell_failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors),
@@ -61,7 +61,7 @@ def note_table(
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged, next((column.of_error for column in columns if column.primary), "")),
-        *(_without_rows(contenders, pairs) if test == "rows" else ()),
+        *(f"{join_words(labels)}: {lack}." for lack, labels in lacks.items()),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
@@ -86,23 +86,18 @@ def _targets(contenders: Sequence[Contender], columns: Sequence[Column]) -> list
     return said
 
 
-def _without_rows(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> list[str]:
-    """Which columns splits have decided, though a run is judged by rows."""
-    labels = list(dict.fromkeys(pair.label for pair in pairs if pair.test == "corrected" and pair.p is not None))
-    fits = [(one.evidence, result) for one in contenders for result in one.results[:1] if one.evidence is not None]
-    absent = [found for evidence, result in fits if isinstance(found := evidence.of(result), NoEvidence)]
-    if not labels or any(one.kind == "unknown" for one in absent):
-        return []
-    if any(result.split is not None and result.split.kind == "time" for _, result in fits):
-        why = "windows of time that follow each other may be alike"
-    elif absent:
-        why = f"predictions are missing: {absent[0].reason}"
-    else:
-        why = "rows alone cannot tell how sure such a value is"
-    return [f"{join_words(labels)}: judged by splits, not by rows ({why})."]
+def _find_lacks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> dict[str, list[str]]:
+    """Which columns splits have decided, though a run is judged by rows, by the reason."""
+    labels = {pair.metric: pair.label for pair in pairs if pair.test == "corrected" and pair.p is not None}
+    results = [result for one in contenders for result in one.results]
+    told: dict[str, list[str]] = {}
+    if contenders[0].evidence is not None:
+        for metric, label in labels.items():
+            told.setdefault(contenders[0].evidence.tell_lack(results, metric), []).append(label)
+    return {lack: names for lack, names in told.items() if lack}
 
 
-def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
+def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict], test: TestName) -> tuple[str, ...]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
     cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
     out = [f"{count_of(cells, 'cell')} finished only after failing"] if cells else []
@@ -110,7 +105,7 @@ def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict
         out.append("few test rows may have decided (see the notes)")
     if unverified := _unverified(contenders):
         out.append(f"the mapping of parameters was never verified for {join_words(unverified)} (see the notes)")
-    out += _unlike(contenders)
+    out += [*_unlike(contenders), *(_find_lacks(contenders, pairs) if test == "rows" else ())]
     return tuple(map(clean, out))
 
 
@@ -188,8 +183,8 @@ def note_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]
 
 def note_levels(tables: Sequence[ReportTable], alpha: float, margins: Margins) -> tuple[str, ...]:
     """What counts as equivalent; and which columns decide, unless all are judged alike."""
-    equal = any(pair.verdict == "equivalent" for table in tables for pair in table.pairs)
-    found = (f"As good, or equivalent, is what differs by little: {margins.in_words}.",) if equal else ()
+    level = {pair.metric for table in tables for pair in table.pairs if pair.verdict == "equivalent"}
+    found = (f"As good, or equivalent, is what differs by little: {margins.tell(level)}.",) if level else ()
     shown = [table for table in tables if any(cell.best for row in table.rows for cell in row.cells)]
     levels = {(pair.label, pair.alpha) for table in shown for pair in table.pairs}
     deciding = sorted({label for label, level in levels if level == alpha})
