@@ -190,7 +190,7 @@ def _prepare_welch(before: MetricSeries, after: MetricSeries, criteria: Criteria
     plain = prepare(left, right, criteria, test_train_ratio=None, resolution=resolution)
     if not isinstance(plain.fitted, StudentT):
         return plain
-    overlap = split_ratio(replace(one, part=None) for one in observations) or ASSUMED_RATIO
+    overlap = split_ratio(one._replace(part=None) for one in observations) or ASSUMED_RATIO
     fitted = welch(np.asarray(left), np.asarray(right), resolution=resolution or 0.0, overlap=overlap)
     return replace(plain, fitted=fitted)
 
