@@ -59,7 +59,7 @@ def test_following_what_is_said_of_a_leak_ends_it(place, boosters_eval):
     frame.to_csv("my flats.csv", index=False)
     command = ("compare", "-d", "my flats.csv:price", "-l", "sklearn", "lightgbm", "-s", "2", *SMALL, "-q")
     said = lines_of(boosters_eval(*command, check=0).stdout)
-    assert said["Which"].startswith("do not trust this yet, the data are suspect: 'in euro' alone predicts 'price'")
+    assert said["Which"].startswith("do not trust this yet. The data are suspect: 'in euro' alone predicts 'price'")
     assert said["Next"].endswith("--drop 'in euro'")
     done = follow(boosters_eval, said["Next"])
     assert done.returncode == 0

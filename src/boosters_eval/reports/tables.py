@@ -71,6 +71,11 @@ class Column(Strict):
         return (self.ceiling if self.higher_is_better else self.floor) or 0.0
 
     @property
+    def error(self) -> str:
+        """What percentages are of: the metric, or what it lacks."""
+        return name_error(self.label, self.best) or self.quantity or self.label
+
+    @property
     def of_error(self) -> str:
         """What a percentage is of, where that is not the value itself: of 1 minus R², in signs."""
         return name_error(self.label, self.best, " of ")
@@ -117,6 +122,7 @@ class Row(Strict):
     failed: int = 0  # repeats that failed
     points: tuple[str, ...] = ()  # the repeat of each value: "seed 42", "seed 42, fold 1"
     facts: tuple[str, ...] = ()  # one for each of the table's row_facts
+    standing: str = ""  # against the leader of the column that decides: "as good: -0.20 to +0.94 %"
 
     @property
     def label(self) -> str:

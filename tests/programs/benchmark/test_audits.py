@@ -136,7 +136,7 @@ def test_findings_that_spoil_the_scores_are_part_of_the_answer():
     results = with_audit(toy=TOY)
     (table,) = build_tables(results).tables
     assert table.answer[0].startswith(
-        "Which: do not trust this yet, the data are suspect: 'a' alone predicts 'y' (--drop a). As it stands: "
+        "Which: do not trust this yet. The data are suspect: 'a' alone predicts 'y' (--drop a). As they are, "
     )
     assert build_document(results).answer[0] == table.answer[0]
     two = remember(
@@ -145,7 +145,7 @@ def test_findings_that_spoil_the_scores_are_part_of_the_answer():
     )
     assert (
         sum(
-            "do not trust this yet, the data are suspect: 'a' alone predicts 'y' (--drop a)." in line
+            "do not trust this yet. The data are suspect: 'a' alone predicts 'y' (--drop a)." in line
             for line in build_document(two).answer
         )
         == 2

@@ -55,7 +55,7 @@ def test_a_winner_that_loses_to_a_constant_is_not_highlighted_and_the_note_says_
     assert not any(cell.best for row in table.rows for cell in row.cells)
     assert any("Log loss: no library is better than predicting the class priors (0.1" in note for note in table.notes)
     assert any("b is better than a" in note for note in table.notes)
-    assert table.answer[0].startswith("Which: none: nothing is better than predicting the class priors (0.1")
+    assert table.answer[0].startswith("Which: none. Nothing is better than predicting the class priors (0.1")
     (before,) = build_tables(ResultCollection(losing(trivial=0.9))).tables
     assert before.rows[1].cells[0].best
     assert not any("priors" in note for note in before.notes)
@@ -71,13 +71,13 @@ def test_equal_is_not_better_whatever_the_rounding():
     for trivial in (0.2, 0.2000005, 0.1999995):
         (table,) = build_tables(ResultCollection(losing(trivial=trivial)), require_significance=False).tables
         assert not any(cell.best for row in table.rows for cell in row.cells)
-        assert table.answer[0].startswith("Which: none: nothing is better than")
+        assert table.answer[0].startswith("Which: none. Nothing is better than")
 
 
 def test_the_only_library_is_told_too():
     only = [result for result in losing() if result.library == "b"]
     (table,) = build_tables(ResultCollection(only)).tables
-    assert "b is not better than predicting the class priors (0.1" in table.answer[0]
+    assert table.answer[0].endswith(". Not better than predicting the class priors (0.1003): b.")
 
 
 def test_best_names_no_library_that_loses_to_a_constant():

@@ -20,13 +20,14 @@ from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.runners.parameters import Mark
 from boosters_eval.runners.result import SplitFacts
 from boosters_eval.stats.sequential import detectable_with
 
 FIVE = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
-SPLITS = "5 splits of 20 rows"
+SPLITS = "5 splits of 20 test rows"
 
 
 def scores(gaps=None, spread=0.01, *, libraries=("boosters", "xgboost", "lightgbm"), seeds=5, **changes):
@@ -59,33 +60,35 @@ def which(*args, **changes):
 
 def test_a_winner_is_named_with_its_lead_over_the_next():
     told = answer(scores({"xgboost": -0.1}, 0.001))
-    assert told["Which"] == "xgboost is best: RMSE 19.9 % lower than boosters, the next."
-    assert re.fullmatch(rf"95 % sure, by {SPLITS}; the lead over boosters is 19\.\d % to 20\.\d %\.", told["How sure"])
+    assert told["Which"] == "xgboost is best. Its RMSE is 19.9 % lower than that of boosters, the next."
+    assert re.fullmatch(
+        rf"95 % sure, from {SPLITS}. The lead over boosters is 19\.\d % to 20\.\d %\.", told["How sure"]
+    )
     assert which(scores({"xgboost": -0.1}, 0.001, libraries=FIVE[:2])) == (
-        "xgboost is better than boosters: RMSE 19.9 % lower."
+        "xgboost is better than boosters. Its RMSE is 19.9 % lower."
     )
 
 
 def test_of_a_metric_that_is_best_at_1_percentages_are_of_what_is_lacking():
     told = which(scores({"xgboost": 0.1}, 0.001, metric="r2"))
-    assert told.startswith("xgboost is best: 1 \N{MINUS SIGN} R² 20.0 % lower than ")
+    assert told.startswith("xgboost is best. Its 1 \N{MINUS SIGN} R² is 20.0 % lower than ")
 
 
 def test_of_any_other_metric_higher_is_told_as_higher():
     declare_metric("profit", higher_is_better=True)
     told = which(scores({"xgboost": 0.1}, 0.001, metric="profit"))
-    assert told.startswith("xgboost is best: profit 20.")
+    assert told.startswith("xgboost is best. Its profit is 20.")
     assert " % higher than " in told
 
 
 def test_rows_that_are_equivalent_to_the_best_share_its_place():
     told = answer(scores({"lightgbm": 0.1}, 0.0001))
     assert re.fullmatch(
-        r"either of these two: boosters and xgboost; no difference above 0\.0\d % in RMSE is plausible; lightgbm is"
-        r" worse\.",
+        r"either of these two: boosters and xgboost\. No difference above 0\.0\d % in RMSE is plausible \(below 1 % is"
+        r" as good\)\. Worse than boosters: lightgbm\.",
         told["Which"],
     )
-    assert told["How sure"] == f"95 % sure, by {SPLITS}."
+    assert told["How sure"] == f"95 % sure, from {SPLITS}."
 
 
 def test_the_gap_that_is_plausible_is_that_of_the_widest_interval():
@@ -94,12 +97,12 @@ def test_the_gap_that_is_plausible_is_that_of_the_widest_interval():
     equal = [pair for pair in table.pairs if pair.metric == "rmse" and "sklearn" not in (pair.a, pair.b)]
     means = {row.label: row.cells[0].mean for row in table.rows}
     widest = max(max(abs(p.low), abs(p.high)) / max(means[p.a], means[p.b]) for p in equal)
-    assert f"no difference above {100 * widest:.2f} % in RMSE is plausible" in table.answer[0]
+    assert f"No difference above {100 * widest:.2f} % in RMSE is plausible" in table.answer[0]
 
 
 def test_nobody_is_best_where_all_scores_are_the_same():
     assert which(factories.grid(lambda *_: 0.5, libraries=FIVE[:3], seeds=5)) == (
-        "any of these three: boosters, xgboost and lightgbm; they have the same RMSE."
+        "any of these three: boosters, xgboost and lightgbm. They have the same RMSE."
     )
 
 
@@ -107,20 +110,21 @@ def test_scores_on_both_sides_of_zero_are_not_compared_in_percent():
     gaps = {"boosters": -0.3, "xgboost": -1.6}
     declare_metric("profit", higher_is_better=True)
     told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="profit"))
-    assert told["Which"] == "boosters is better than xgboost: profit 1.3 higher."
+    assert told["Which"] == "boosters is better than xgboost. Its profit is 1.3 higher."
     assert "%" not in told["How sure"].partition("sure")[2]
     told = which(scores(gaps, 0.001, libraries=FIVE[:2], metric="r2"))  # whose distance from 1 is always positive
-    assert told == "boosters is better than xgboost: 1 \N{MINUS SIGN} R² 61.9 % lower."
+    assert told == "boosters is better than xgboost. Its 1 \N{MINUS SIGN} R² is 61.9 % lower."
 
 
 def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_the_gap_that_is_possible():
     results = scores({"xgboost": 0.01}, libraries=FIVE[:2])
     (pair,) = table_of(results).pairs
     means = [row.cells[0].mean for row in table_of(results).rows]
-    gap = 100 * max(abs(pair.low), abs(pair.high)) / max(means)
+    better, worse = (100 * max(way * pair.low, way * pair.high) / max(means) for way in (1, -1))
     told = answer(results)
     assert told["Which"] == (
-        f"cannot say with 5 splits: boosters leads, but a gap of up to {gap:.1f} % in RMSE to xgboost is possible."
+        f"cannot say from {SPLITS}: boosters leads in RMSE, but xgboost may be up to {better:.2f} % better or"
+        f" {worse:.1f} % worse."
     )
     assert told["How sure"] == "not sure: the lead may be chance."
 
@@ -130,12 +134,12 @@ def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_the_gap_that_is_poss
     [
         (0.07, "when one has about half the error of the other"),
         (0.05, "when one has about two thirds of the error of the other"),
-        (1.0, "5 splits of 20 rows can hardly separate any two models"),
+        (1.0, "5 splits of 20 test rows can hardly tell any two models apart"),
     ],
 )
 def test_where_little_can_be_shown_it_is_said_without_impossible_percentages(spread, words):
     told = which(scores(spread=spread, libraries=FIVE[:2]))
-    assert told.startswith(f"cannot say: {SPLITS} can ")
+    assert told.startswith(f"cannot say: boosters leads in RMSE, but {SPLITS} can ")
     assert words in told
     assert "%" not in told
 
@@ -158,7 +162,7 @@ def test_no_answer_has_an_impossible_share_or_a_p_value(gaps, spread, seeds, met
         assert all(share <= 100 for share in shares), line
         assert not re.search(r"p-value|\bp [<=>]|alpha|n too small|nan|inf\b", line), line
     told = " ".join(lines[:2])
-    assert not ("cannot say" in told and "any of these" in told and "cannot say about" not in told)
+    assert not ("annot say" in told and "any of these" in told and "Cannot say about" not in told)
 
 
 def test_what_is_equal_and_what_cannot_be_told_are_different_words():
@@ -169,14 +173,41 @@ def test_what_is_equal_and_what_cannot_be_told_are_different_words():
     ]
     told = which(results)
     assert told.startswith("any of these three: ")
-    assert "is plausible; cannot say about catboost" in told
-    assert answer(results)["How sure"].startswith("95 % sure that these are as good, not sure of the others")
-    assert told.endswith("sklearn is worse.") or "sklearn" not in told.partition("cannot say")[0]
+    assert "is plausible (below 1 % is as good). Cannot say about catboost: " in told
+    assert answer(results)["How sure"] == f"95 % sure of these three, from {SPLITS}. Not sure about catboost."
+    assert told.endswith("Worse than boosters: sklearn.")
+
+
+def test_the_short_table_tells_why_equal_scores_have_different_verdicts():
+    results = [
+        changed(
+            r, metrics={"rmse": r.metrics["rmse"] + (0.05 * (r.seed % 2 - 0.4) if r.library == "lightgbm" else 0.0)}
+        )
+        for r in scores({"xgboost": 0.00001}, 0.0002)
+    ]
+    report = build_tables(factories.collection(results))
+    (section, *_) = shorten(report).sections
+    table = section.blocks[0].table
+    assert table.row_facts == ("RMSE against the leader",)
+    shown = {row.label: row.facts[-1] for row in table.rows}
+    assert shown["boosters"] == "leads"
+    assert re.fullmatch(r"as good: [-+]0\.\d\d to \+0\.\d\d %", shown["xgboost"])
+    assert re.fullmatch(r"cannot say: -\d+(\.\d\d)? to \+\d+(\.\d\d)? %", shown["lightgbm"])
+    assert [row.standing for row in report.tables[0].rows] == list(shown.values())
+
+
+def test_nothing_is_sure_of_suspect_data():
+    finding = AuditFinding(kind="leak", text="'x' alone predicts 'y': R² 1.0", option="--drop x")
+    audits = {"toy": DataAudit(dataset="toy", task=Task.REGRESSION, rows=100, findings=(finding,))}
+    found = factories.remember(factories.collection(scores({"xgboost": -0.1}, 0.001)), audits=audits)
+    lines = build_tables(found).answer
+    assert lines[0].startswith("Which: do not trust this yet. ")
+    assert lines[1] == "How sure: not sure: once the data are mended, the order may change."
 
 
 def test_a_single_split_allows_no_verdict():
     told = answer(scores(spread=0.001, seeds=1, libraries=FIVE[:2]))
-    assert told["Which"] == "cannot say with a single split: boosters has the best RMSE."
+    assert told["Which"] == "cannot say from a single split: boosters has the best RMSE."
     assert told["How sure"] == "not sure: one split cannot tell a lead from chance."
     assert told["Next"] == "more splits than one would tell: call compare() again with seeds=5"
 
@@ -193,17 +224,17 @@ def test_whoever_failed_or_is_absent_is_told():
     absent = factories.absence(Unavailable, factories.CONFIG, "sklearn", "it is not installed")
     told = which(scores({"xgboost": -0.1}, 0.001), [*failed, *partly], unavailable=[absent])
     assert told.endswith(
-        "the next; 1 of 6 cells of lightgbm failed (WorkerDied: killed by SIGSEGV); catboost failed in every cell"
-        " (WorkerDied: killed by SIGSEGV); sklearn is unavailable."
+        "the next. 1 of 6 cells of lightgbm failed (WorkerDied: killed by SIGSEGV). All cells of catboost failed"
+        " (WorkerDied: killed by SIGSEGV). Unavailable: sklearn."
     )
     assert which([], failed) == "no answer: every cell failed (WorkerDied: killed by SIGSEGV)."
 
 
 def test_flaky_cells_and_an_incomplete_run_are_told():
-    assert answer(scores(failed_before=1))["How sure"].endswith("; 15 cells finished only after failing.")
+    assert answer(scores(failed_before=1))["How sure"].endswith(". 15 cells finished only after failing.")
     missing = factories.remember(factories.collection(scores()), n_missing=2, n_cells=17)
     lines = build_tables(missing).answer
-    assert lines[1].endswith("; the run is incomplete.")
+    assert lines[1].endswith(". The run is incomplete.")
     assert lines[-1] == "Next: finish the run: call compare() again with resume=True"
 
 
@@ -215,7 +246,7 @@ def test_a_version_that_the_mapping_was_never_verified_for_is_told_beside_the_ve
         changed(one, marks=marks if one.library == "xgboost" else other) for one in scores({"xgboost": -0.1}, 0.001)
     ]
     assert answer(results)["How sure"].endswith(
-        "; the mapping of parameters was never verified for xgboost (see the notes)."
+        ". This version of xgboost was never checked: its settings may not mean what was asked for."
     )
     table = table_of(results)
     assert f"xgboost: {version}." in table.notes
@@ -232,18 +263,19 @@ def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(lea
         for one in scores({"xgboost": -0.1}, 0.001)
     ]
     sure = answer(results)["How sure"]
-    assert (f"xgboost has {said} of the others" in sure) if said else ("leaves" not in sure)
+    told = f"Not all are set up alike: xgboost cannot be, and its trees have {said} of the others."
+    assert (told in sure) if said else ("leaves" not in sure)
 
 
 def test_a_winner_that_is_no_better_than_a_trivial_rule_has_won_nothing():
     rule = {"trivial": {"mean": {"rmse": 0.39}}}
     assert which(scores({"xgboost": -0.1}, 0.001, **rule)).startswith(
-        "none: nothing is better than predicting the mean (0.3900); xgboost comes nearest, with RMSE 0.40"
+        "none. Nothing is better than predicting the mean (0.3900): xgboost comes nearest, with RMSE 0.40"
     )
     rule = {"trivial": {"mean": {"rmse": 0.45}}}
     told = which(scores({"xgboost": -0.1}, 0.001, **rule))
     assert told.startswith("xgboost is best")
-    assert told.endswith("; boosters and lightgbm are not better than predicting the mean (0.4500).")
+    assert told.endswith(". Not better than predicting the mean (0.4500): boosters and lightgbm.")
 
 
 def test_scores_that_are_not_finite_are_no_verdict():
@@ -259,7 +291,7 @@ def test_times_decide_only_if_they_were_taken_in_timing_mode():
         changed(r, train_time_s=(1 + i / 1000) * (2.0 if r.library == "boosters" else 1.0), timing_mode=True)
         for i, r in enumerate(scores(libraries=FIVE[:2]))
     ]
-    assert which(timed, options=options) == "xgboost is better than boosters: training time 49.8 % lower."
+    assert which(timed, options=options) == "xgboost is better than boosters. Its training time is 49.8 % lower."
 
 
 def test_what_it_costs_is_told_with_how_it_was_measured():
@@ -268,13 +300,13 @@ def test_what_it_costs_is_told_with_how_it_was_measured():
         for r in scores(libraries=FIVE[:2])
     ]
     assert answer(rough)["Cost"] == (
-        "to train, boosters 0.50 s, xgboost 2.0 s; saved models have 0.25 MB; rough times, on 1 thread, not alone on"
+        "to train and store: boosters 0.50 s, 0.25 MB; xgboost 2.0 s, 0.25 MB. Rough times, on 1 thread, not alone on"
         " the machine."
     )
     timed = [changed(r, timing_mode=True, n_threads=2, cpu_taken=0.0) for r in rough]
-    assert answer(timed)["Cost"].endswith("; timed on 2 threads, alone on the machine.")
+    assert answer(timed)["Cost"].endswith(". Timed on 2 threads, alone on the machine.")
     busy = [changed(r, cpu_taken=0.9) for r in timed]
-    assert answer(busy)["Cost"].endswith("; rough times: the machine was busy.")
+    assert answer(busy)["Cost"].endswith(". Rough times: the machine was busy.")
 
 
 def test_a_metric_without_a_known_direction_has_no_verdict():
@@ -287,12 +319,12 @@ def test_it_announces_a_winner_exactly_where_one_is_highlighted(test, gap):
     for spread in (0.0005, 0.01):
         table = table_of(scores({"xgboost": -gap}, spread, seeds=8), options={"test": test})
         best = [row.label for row in table.rows if row.cells[0].best]
-        assert [name for name in FIVE if table.answer[0].startswith(f"Which: {name} is best: ")] == best
+        assert [name for name in FIVE if table.answer[0].startswith(f"Which: {name} is best. ")] == best
 
 
 def test_many_rows_are_counted():
     told = which(scores(libraries=[f"library{i}" for i in range(9)], spread=0.003))
-    assert " or 3 others is possible" in told
+    assert " and 3 others may be up to " in told
 
 
 def test_variants_have_their_full_names():
@@ -301,7 +333,7 @@ def test_variants_have_their_full_names():
         for v, share in (("deep", 0.8), ("flat", 1.0))
         for r in scores(spread=0.001, libraries=("boosters",))
     ]
-    assert which(results).startswith("boosters deep is better than boosters flat: RMSE 20.0 %")
+    assert which(results).startswith("boosters deep is better than boosters flat. Its RMSE is 20.0 %")
 
 
 # What to run next.
@@ -400,6 +432,13 @@ def test_of_several_data_sets_only_the_one_with_the_leak_is_run_again():
     assert line == "leave that out: boosters-eval compare -s 5 -d a/toy.csv:y --drop x"
 
 
+def test_more_splits_are_advised_only_where_they_may_show_more():
+    close = [changed(r, dataset_name="iris", config_name="iris/gbdt") for r in scores({"xgboost": 0.01})]
+    won = [changed(r, dataset_name="toy.y", config_name="toy.y/gbdt") for r in scores({"xgboost": -0.1}, 0.001)]
+    line = next_of([*close, *won], command=("compare", "-d", "a/toy.csv:y", "iris", "-q"))
+    assert re.fullmatch(r"\d+ splits \w+( \w+)? show more on iris: boosters-eval compare -d iris --seeds \d+", line)
+
+
 def test_one_library_is_to_be_compared_with_others():
     line = next_of(scores(libraries=("boosters",)), command=("compare", "-l", "boosters", "-d", "iris"))
     assert line == "compare with all that is installed: boosters-eval compare -d iris"
@@ -427,7 +466,8 @@ def test_every_rendering_shows_the_same_lines():
     data = json.loads(ComparisonFindings(found, CompareRequest()).render("json"))
     assert tuple(data["answer"]) == report.answer
     assert (
-        "# boosters, xgboost and lightgbm on toy\n\n## Answer\n\n- **Which:** xgboost is best: RMSE 19.9 %" in markdown
+        "# boosters, xgboost and lightgbm on toy\n\n## Answer\n\n- **Which:** xgboost is best. Its RMSE is 19.9 %"
+        in markdown
     )
     for line in report.answer:
         label, text = line.split(": ", 1)

@@ -57,7 +57,7 @@ def told(found, label):
 
 def test_of_three_tables_or_more_the_answer_counts_who_was_shown_to_be_best_or_as_good():
     assert told(run(CLEAR, CLEAR, CLEAR[::-1], BEHIND), "Which") == (
-        "boosters, on 3 of 4 data sets (2 as the best, 1 as good as the best); then lightgbm on 1, xgboost on 1; shown"
+        "boosters, on 3 of 4 data sets (2 as the best, 1 as good as the best). Then lightgbm on 1, xgboost on 1. Shown"
         " to be behind: xgboost on 3, lightgbm on 3, boosters on 1."
     )
 
@@ -66,7 +66,7 @@ def test_equivalent_and_cannot_say_are_never_counted_together():
     found = [*run(BEHIND).results, *(r for r in unclear(SAME, OPEN).results if r.dataset_name == "d1")]
     found += [r.model_copy(update={"config_name": "d2/gbdt", "dataset_name": "d2"}) for r in unclear(OPEN).results]
     report = build_tables(ResultCollection(found))
-    assert "cannot say on 2 (d1 and d2)" in report.answer[0]
+    assert "Cannot say on 2 (d1 and d2)" in report.answer[0]
     assert "boosters and xgboost, on 1 of 3 data sets (1 as good as the best)" in report.answer[0]
     board = {
         row[0]: dict(zip(report.leaderboard.headings[2:], row[2:], strict=True)) for row in report.leaderboard.rows
@@ -83,16 +83,16 @@ def test_that_nothing_is_shown_anywhere_is_an_answer_too():
     assert told(unclear(SAME, SAME, SAME), "Which") == (
         "cannot say on any of the 3 data sets: no library is shown to be the best, or as good as the best."
     )
-    assert told(unclear(SAME, SAME, SAME), "How sure").startswith("not sure of any order; ")
+    assert told(unclear(SAME, SAME, SAME), "How sure").startswith("not sure of any order. ")
 
 
 def test_of_two_tables_both_are_answered():
     lines = build_tables(run(CLEAR, BEHIND)).answer
-    assert lines[0].startswith("Which, on d0: boosters is best: RMSE 37.")
-    assert lines[1].startswith("Which, on d1: either of these two: boosters and xgboost; no difference above ")
-    assert lines[2].startswith("How sure: on d0, 95 % sure, by 5 splits of 20 rows; the lead over xgboost is ")
-    assert lines[2].endswith(" %. On d1, 95 % sure, by 5 splits of 20 rows.")
-    assert lines[3].startswith("Cost: to train both, boosters 0.20 s, xgboost 0.40 s, lightgbm 0.60 s;")
+    assert lines[0].startswith("Which, on d0: boosters is best. Its RMSE is 37.")
+    assert lines[1].startswith("Which, on d1: either of these two: boosters and xgboost. No difference above ")
+    assert lines[2].startswith("How sure: on d0, 95 % sure, from 5 splits of 20 test rows. The lead over xgboost is ")
+    assert lines[2].endswith(" %. On d1, 95 % sure, from 5 splits of 20 test rows.")
+    assert lines[3].startswith("Cost: to train and store both: boosters 0.20 s, 1.0 MB; xgboost 0.40 s, 1.0 MB; ")
 
 
 @pytest.mark.parametrize("tables", [1, 2, 3, 9])
@@ -147,7 +147,7 @@ def test_a_leak_is_named_first_and_its_data_set_is_not_counted():
     assert "Left out, because a column gives the target away: d0." in ranking.notes
     alone = build_tables(run(CLEAR, metadata=RunMetadata(audits=suspect("leak")))).answer
     assert alone[0].startswith(
-        "Which: do not trust this yet, the data are suspect: 'x' alone predicts 'y' (--drop x). As it stands: boosters"
+        "Which: do not trust this yet. The data are suspect: 'x' alone predicts 'y' (--drop x). As they are, boosters"
     )
 
 
@@ -160,11 +160,11 @@ def test_shown_equivalence_is_a_tie_in_ranks():
 
 def test_a_leader_by_rank_is_named_with_those_it_is_not_separated_from():
     assert told(run(*[CLEAR] * 10), "How sure") == (
-        "95 % sure of each verdict; by average rank over 10 data sets (gbdt), boosters (1.00) is ahead of all others."
+        "95 % sure of what is shown. By average rank over 10 data sets, boosters (1.00) is ahead of all others."
     )
     close = run(*[(0.5, 0.5 + 0.001 * (-1) ** i, 0.9) for i in range(10)])
     assert told(close, "How sure").endswith(
-        "by average rank over 10 data sets (gbdt), boosters (1.50) is ahead of all others but xgboost."
+        "By average rank over 10 data sets, boosters (1.50) is ahead of all others but xgboost."
     )
     rows = build_document(close).leaderboard.rows
     assert [row[1] for row in rows[:2]] == ["1.50, tied", "1.50, tied, not separable from the best"]

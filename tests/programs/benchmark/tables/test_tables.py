@@ -147,7 +147,7 @@ def test_part_of_a_run_is_said_to_be_one(sample):
 def test_library_defaults_are_labeled(sample):
     results = [r.model_copy(update={"profile": "defaults"}) for r in sample.filter(dataset="california").results]
     report = build_tables(ResultCollection(results))
-    assert report.tables[0].title == "california/gbdt (5 seeds, library defaults)"
+    assert report.tables[0].title == "california/gbdt (5 splits, library defaults)"
     assert any(note.startswith("Profile 'defaults'") for note in report.notes)
 
 
@@ -202,7 +202,7 @@ def test_memory_columns_appear_where_memory_was_measured(sample):
 def test_folds_are_part_of_the_sample_size(sample):
     folded = [r.model_copy(update={"fold": fold}) for r in sample.filter(dataset="iris").results for fold in range(2)]
     (table,) = build_tables(ResultCollection(folded)).tables
-    assert table.details == ("5 seeds x 2 folds",)
+    assert table.details == ("10 splits: 2 folds x 5",)
     assert table.rows[0].points[:2] == ("seed 42, fold 0", "seed 42, fold 1")
 
 
@@ -259,7 +259,9 @@ def test_inconclusive_pairs_are_noted_beside_decided_ones_and_else_in_the_answer
     assert any("inconclusive between a and b. 5 splits could have shown" in note for note in table.notes)
     (table,) = build_tables(ResultCollection([row for row in rows if row.library != "c"])).tables
     assert not any("inconclusive" in note for note in table.notes)
-    assert table.answer[0].startswith("Which: cannot say with 5 splits: a leads, but a gap of up to ")
+    assert table.answer[0].startswith(
+        "Which: cannot say from 5 splits of 20 test rows: a leads in RMSE, but b may be up to "
+    )
 
 
 def test_the_interval_of_a_mean_carries_the_correction_for_shared_data(sample):

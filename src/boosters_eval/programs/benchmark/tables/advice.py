@@ -17,7 +17,7 @@ from boosters_eval.reports.numbers import number
 from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.answers import TableAnswer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.result import BenchmarkResult
 
 _LADDER = (5, 10, 20, 50, 100)  # numbers of seeds to advise; hardly anybody would wait for more
-_NAMED = 5  # competitors whose times are told; of more, the first and the last
+_NAMED = 5  # competitors whose costs are told; of more, the lowest and the highest
 # What concerns one execution of a command, and with how many values.
 _OF_ONE_RUN = {"--resume", "--rerun-failed", "--dry-run", "-v", "--verbose", "-q", "--quiet", "--open"}
 _WITH_VALUE = {"-o", "--output", "-f", "--format", "--name", "--verdict"}
@@ -52,11 +52,13 @@ class Costs:
 
     @classmethod
     def total(cls, several: Sequence[Costs]) -> Costs:
-        """The sums over tables, of the competitors that all have."""
+        """The sums over the tables that all competitors are in, or else of the competitors that all tables have."""
+        names = {name for one in several for name in one.times}
+        several = [one for one in several if one.times.keys() == names] or several
         everywhere = [name for name in several[0].times if all(name in one.times for one in several)]
         times = {name: sum(one.times[name] for one in several) for name in everywhere}
         sizes = {name: sum(one.sizes.get(name, 0.0) for one in several) for name in everywhere}
-        how = next((one.how for one in several if one.how.startswith("rough")), several[0].how)
+        how = next((one.how for one in several if one.how.startswith("Rough")), several[0].how)
         return cls(times, {name: size for name, size in sizes.items() if size}, how, len(several))
 
     def tell(self, fastest: Sequence[str] = ()) -> str:
@@ -64,18 +66,15 @@ class Costs:
         order = sorted(self.times, key=lambda name: self.times[name])
         if not order:
             return ""
-        named = order if len(order) <= _NAMED else [order[0], order[-1]]
         over = "" if self.tables == 1 else f" {'both' if self.tables == 2 else f'all {self.tables}'}"
         mark = dict.fromkeys(fastest, " (shown to be the fastest)")
-        times = (f"{name} {_seconds(self.times[name])}{mark.get(name, '')}" for name in named)
-        told = f"to train{over}, {', '.join(times)}"
-        sizes = sorted(self.sizes, key=lambda name: self.sizes[name])
-        shown = [_megabytes(self.sizes[name]) for name in sizes]
-        if shown and shown[0] == shown[-1]:
-            told += f"; {'saved models have' if len(shown) > 1 else 'a saved model has'} {shown[0]}"
-        elif shown:
-            told += f"; saved models {shown[0]} ({sizes[0]}) to {shown[-1]} ({sizes[-1]})"
-        return f"{told}; {self.how}."
+        times = {name: f"{number(self.times[name], 2)} s{mark.get(name, '')}" for name in order}
+        sizes = {name: f"{number(self.sizes[name], 2)} MB" for name in sorted(self.sizes, key=self.sizes.__getitem__)}
+        if len(order) > _NAMED:
+            stored = f"; to store, {_tell_range(sizes)}" if sizes else ""
+            return f"to train{over}, {_tell_range(times)}{stored}. {self.how}."
+        each = (f"{name} {times[name]}{f', {sizes[name]}' if name in sizes else ''}" for name in order)
+        return f"to train{' and store' if sizes else ''}{over}: {'; '.join(each)}. {self.how}."
 
 
 def _values(results: Sequence[BenchmarkResult], field: str) -> list[float]:
@@ -86,18 +85,16 @@ def _tell_measuring(results: Sequence[BenchmarkResult], unfair: str) -> str:
     threads = sorted({result.n_threads for result in results})
     on = f"on {' or '.join(map(str, threads))} thread{'' if threads == [1] else 's'}" if threads else ""
     if not all(result.timing_mode for result in results):
-        return f"rough times, {on}, not alone on the machine"
+        return f"Rough times, {on}, not alone on the machine"
     if unfair or not all(result.fairly_timed for result in results):
-        return f"rough times: {unfair or 'the machine was busy'}"
-    return f"timed {on}, alone on the machine"
+        return f"Rough times: {unfair or 'the machine was busy'}"
+    return f"Timed {on}, alone on the machine"
 
 
-def _seconds(value: float) -> str:
-    return f"{number(value, 2)} s"
-
-
-def _megabytes(value: float) -> str:
-    return f"{number(value, 2)} MB"
+def _tell_range(shown: Mapping[str, str]) -> str:
+    """The first and the last."""
+    names = list(shown)
+    return f"{shown[names[0]]} ({names[0]}) to {shown[names[-1]]} ({names[-1]})"
 
 
 def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str:
@@ -119,6 +116,19 @@ class _Again:
     """The comparison once more, with something changed."""
 
     words: list[str] | None  # of the command; None: only Python can run it
+
+    def only(self, datasets: Collection[str]) -> _Again | None:
+        """The same for some of the data sets; None if the words do not name each of them."""
+        if self.words is None:
+            return self
+        kept: dict[str, str] = {}
+        for word in self.words:
+            path, target = split_item(word)
+            name = word if target is None else f"{Path(path).name.partition('.')[0]}.{target}"
+            kept |= {name: word} if name in datasets else {}
+        if kept.keys() != set(datasets):
+            return None
+        return _Again([*drop_options(self.words, "-d", "--dataset"), "-d", *kept.values()])
 
     def say(self, why: str, *options: str, ending: str = "", without: Sequence[str] = ()) -> str:
         if self.words is not None:
@@ -148,10 +158,10 @@ def _mend_data(results: ResultCollection, again: _Again) -> str:
     several = len(_datasets(results)) > 1
     for name, audit in select_audits(results).items():
         for finding in audit.severe:
-            way = _Again(_only(again.words, name)) if several and again.words is not None else again
+            way = again.only([name]) if several else again
             option = finding.option.partition(";")[0]  # the first, if there are several
-            done = way.words is not None and option in shlex.join(way.words)
-            if option and not done and way.words != []:
+            done = way is None or (way.words is not None and option in shlex.join(way.words))
+            if option and way is not None and not done:
                 why = _MENDED.get(finding.kind, "mend the data")
                 replaced = [one for one in ("--profile", "--split") if option.startswith(one)]
                 return way.say(why, ending=f" {option}", without=replaced)
@@ -181,9 +191,10 @@ def _add_splits(answers: Mapping[str, TableAnswer], again: _Again) -> str:
     n = max(pair.n for one in ready.values() for pair in one.pairs.values())
     ladder = [seeds for seeds in _LADDER if max(folds, 1) * seeds > n]
 
-    def ask(seeds: int, why: str) -> str:
+    def ask(seeds: int, why: str, where: Collection[str] = ()) -> str:
         option = ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
-        return again.say(why, *option, without=("-s", "--seeds", "--cv"))
+        way = again.only(where) if 0 < len(where) < len(answers) else again
+        return (way or again).say(why, *option, without=("-s", "--seeds", "--cv"))
 
     if all(one.single for one in ready.values()):
         return ask(ladder[0], "more splits than one would tell") if ladder else ""
@@ -193,7 +204,7 @@ def _add_splits(answers: Mapping[str, TableAnswer], again: _Again) -> str:
             where = [name for name, one in ready.items() if one.chance_with(splits) in (chance, "would probably")]
             if where:
                 on = f" on {join_words(where, most=2)}" if len(answers) > 1 else ""
-                return ask(seeds, f"{splits} splits {chance} show more{on}")
+                return ask(seeds, f"{splits} splits {chance} show more{on}", where)
     return ""
 
 
@@ -249,12 +260,3 @@ def drop_options(words: Sequence[str], *options: str) -> list[str]:
         if not dropping:
             out.append(word)
     return out
-
-
-def _only(words: Sequence[str], dataset: str) -> list[str]:
-    """The same command for one file of several data sets; nothing if its words do not name it."""
-    for word in words:
-        path, target = split_item(word)
-        if target is not None and f"{Path(path).name.partition('.')[0]}.{target}" == dataset:
-            return [*drop_options(words, "-d", "--dataset"), "-d", word]
-    return []

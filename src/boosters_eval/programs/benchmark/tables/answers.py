@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import count_of, group_digits, join_words, lower_initial
-from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
-from boosters_eval.reports.numbers import name_error, number, percent
+from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, tell_margin
+from boosters_eval.reports.numbers import number, percent
 from boosters_eval.stats.sequential import detectable_with
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ class MoreSplits:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """What else changes an answer: a sentence, and the few words that tables of a run are counted by."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
 class TableAnswer:
     """What a table says, as parts of its lines, and what was found on the way to them."""
 
@@ -47,8 +55,8 @@ class TableAnswer:
     sure: str = ""
     cost: str = ""
     suspicion: str = ""  # why the scores cannot be trusted
-    rest: tuple[str, ...] = ()  # who failed or did not take part, and what else belongs to it
-    doubts: tuple[str, ...] = ()  # what else changes the answer
+    rest: tuple[str, ...] = ()  # who failed or did not take part, and what else belongs to it: a sentence each
+    doubts: tuple[Doubt, ...] = ()
     contest: Contest | None = None
 
     @property
@@ -58,15 +66,22 @@ class TableAnswer:
 
     @property
     def whole(self) -> str:
-        """Which library, with all that changes it."""
-        warning = f"do not trust this yet, the data are suspect: {self.suspicion}. As it stands: "
-        start = warning if self.suspicion else ""
-        return f"{start}{'; '.join([self.which, *self.rest])}."
+        """Which library, with all that changes it, in sentences."""
+        start = (
+            f"do not trust this yet. The data are suspect: {self.suspicion}. As they are, " if self.suspicion else ""
+        )
+        return f"{start}{'. '.join([self.which, *self.rest])}."
+
+    @property
+    def confidence(self) -> str:
+        """How sure that is, and what else there is to doubt, in sentences. Nothing is sure of suspect data."""
+        sure = "not sure: once the data are mended, the order may change" if self.suspicion else self.sure
+        parts = [*filter(None, [sure]), *(doubt.text for doubt in self.doubts)]
+        return f"{'. '.join(parts)}." if parts else ""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        sure = "; ".join(filter(None, (self.sure, *self.doubts)))
-        found = {WHICH: self.whole, SURE: f"{sure}." if sure else "", COST: self.cost}
+        found = {WHICH: self.whole, SURE: self.confidence, COST: self.cost}
         return tuple(f"{label}: {text}" for label, text in found.items() if text)
 
 
@@ -139,66 +154,68 @@ class Contest:
 
     @property
     def _error(self) -> str:
-        """What percentages are of: the metric, or what it lacks."""
-        return name_error(self.column.label, self.column.best) or self.what
+        return lower_initial(self.column.error)
 
     def splits(self, names: Collection[str] = ()) -> str:
-        """The evidence: "5 splits of 114 rows"."""
+        """The evidence: "5 splits of 114 test rows"."""
         counts = [self.pairs[name].n for name in names or self.pairs]
         low, high = min(counts), max(counts)
         text = count_of(high, "split") if low == high else f"{low} to {high} splits"
-        return text if self.rows is None else f"{text} of {group_digits(self.rows)} rows"
+        return text if self.rows is None else f"{text} of {group_digits(self.rows)} test rows"
 
     def name_which(self) -> str:
         if self.lost:
             return self._tell_lost()
         if self.won:
             other, pair = self._nearest()
-            more = len(self.pairs) > 1
-            text = f"{self.leader} is {'best' if more else f'better than {other}'}: {' '.join(self._lead(pair))}"
-            return f"{text} than {other}, the next" if more else text
+            what, lead = self._lead(pair)
+            if len(self.pairs) == 1:
+                return f"{self.leader} is better than {other}. Its {what} is {lead}"
+            return f"{self.leader} is best. Its {what} is {lead} than that of {other}, the next"
         if self.apart and len(self.apart) == len(self.pairs):
             return f"cannot say: no two have a {self.what} that can be compared"
         parts = [self._tell_level()] if self.level else []
         parts += [self._tell_open()] if self.open or not self.level else []
-        parts += [f"{_name(self.behind)} {_are(self.behind)} worse"] if self.behind else []
-        parts += [f"{_name(self.apart)} cannot be compared with {self.leader}"] if self.apart else []
-        return "; ".join(parts)
+        parts += [f"Worse than {self.leader}: {_name(self.behind)}"] if self.behind else []
+        parts += [f"Not comparable with {self.leader}: {_name(self.apart)}"] if self.apart else []
+        return ". ".join(parts)
 
     def _tell_lost(self) -> str:
         """A leader that is no better than a rule that takes no skill has won nothing."""
         rule, ours = self.unbeaten[self.leader], number(self.found.summaries[self.leader].mean)
         if all(name in self.unbeaten for name in self.pairs):
-            return f"none: nothing is better than {rule}; {self.leader} comes nearest, with {self.what} {ours}"
+            return f"none. Nothing is better than {rule}: {self.leader} comes nearest, with {self.what} {ours}"
         return f"{self.leader} has the best {self.what} ({ours}), but is not better than {rule}"
 
     def _tell_level(self) -> str:
         names = self.chosen
-        count = _COUNTS[len(names)] if len(names) < len(_COUNTS) else len(names)
-        which = f"{'either' if count == 'two' else 'any'} of these {count}: {_name(names)}"
+        which = f"{'either' if len(names) == 2 else 'any'} of these {_count(names)}: {_name(names)}"
         gap = self._widest(names)
         if gap is None or gap == 0:
-            return f"{which}; they have the same {self.what}"
-        return f"{which}; no difference above {_size(gap)} in {self._error} is plausible"
+            return f"{which}. They have the same {self.what}"
+        within = tell_margin(self.pairs[names[1]])
+        return f"{which}. No difference above {_size(gap)} in {self._error} is plausible (below {within} is as good)"
 
     def _tell_open(self) -> str:
-        """What is not known, and how far apart the rows may be."""
-        names, start = self.open, "about " if self.level else ""
-        about = f" {start}{_name(names)}" if start else ""
-        lead = "" if self.level else f"{self.leader} leads, but "
+        """What is not known, and how far from the leader the rows may be."""
+        names = self.open
+        start = f"Cannot say about {_name(names)}" if self.level else "cannot say"
+        leads = "" if self.level else f"{self.leader} leads in {self.what}, but "
         if self.single:
-            return f"cannot say{about} with a single split: {self.leader} has the best {self.what}"
+            return f"{start} from a single split: {self.leader} has the best {self.what}"
         if not names:
-            return f"cannot say: {lead}{_name(self.ahead)} {_are(self.ahead)} better on the splits that both have"
-        gap, least = self._widest([self.leader, *names], of_leader=True), self.detectable(names)
-        if gap is None or least is None:
-            return f"cannot say{about} with {self.splits(names)}: {self.leader} leads{self._reason(names)}"
+            return f"{start}: {leads}{_name(self.ahead)} {_are(self.ahead)} better on the splits that both have"
+        bounds = [self.bounds(name) for name in names]
+        known, least = [each for each in bounds if each is not None], self.detectable(names)
+        if len(known) < len(names) or least is None:
+            return f"{start} from {self.splits(names)}: {self.leader} leads in {self.what}{self._reason(names)}"
         if least >= _LITTLE:
-            leads = "" if self.level else f" ({self.leader} leads)"
-            return f"cannot say{about}: {self.splits(names)} {_tell_little(least)}{leads}"
-        to = "" if self.level else f" to {_name(names, 'or')}"
-        splits = self.splits(names).partition(" of ")[0]
-        return f"cannot say{about} with {splits}: {lead}a gap of up to {_size(gap)} in {self._error}{to} is possible"
+            return f"{start}: {leads}{self.splits(names)} {_tell_little(least)}"
+        better, worse = max(-low for low, _ in known), max(high for _, high in known)
+        may = [f"{_share(size)} {word}" for size, word in ((better, "better"), (worse, "worse")) if size > 0]
+        if self.level:
+            return f"{start}: {'it' if len(names) == 1 else 'they'} may be up to {' or '.join(may)} than {self.leader}"
+        return f"{start} from {self.splits(names)}: {leads}{_name(names)} may be up to {' or '.join(may)}"
 
     def tell_sure(self) -> str:
         sure = f"{100 * (1 - self.found.alpha):g} % sure"
@@ -206,15 +223,46 @@ class Contest:
             return f"as measured on {self.splits()}"
         if self.won:
             other, pair = self._nearest()
-            return f"{sure}, by {self.splits()}{self._between(other, pair)}"
-        if self.open and not self.single:
-            if self.level:
-                return f"{sure} that these are as good, not sure of the others"
-            known = f"; {sure} that the others are worse" if self.behind else ""
-            return f"not sure: the lead may be chance{known}"
+            return f"{sure}, from {self.splits()}{self._between(other, pair)}"
         if self.single:
             return "not sure: one split cannot tell a lead from chance"
-        return f"{sure}, by {self.splits()}" if self.level else ""
+        if self.open and self.level:
+            return f"{sure} of these {_count(self.chosen)}, from {self.splits()}. Not sure about {_name(self.open)}"
+        if self.open:
+            known = f". {sure} that {_name(self.behind)} {_are(self.behind)} worse than {self.leader}"
+            return f"not sure: the lead may be chance{known if self.behind else ''}"
+        return f"{sure}, from {self.splits()}" if self.level else ""
+
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """From how much better (negative) to how much worse than the leader a row may be, of the larger error."""
+        pair = self.pairs[name]
+        scale = _scale(pair)
+        if pair.interval is None or (pair.ratio is None and not scale):
+            return None
+        low, high = pair.interval
+        if pair.ratio is not None:
+            return 1 / high - 1, 1 - low
+        low, high = sorted(
+            bound / (scale or 1.0) * (1 if self.column.higher_is_better else -1) for bound in (low, high)
+        )
+        return max(low, -1.0), min(high, 1.0)
+
+    def stand(self, name: str) -> str:
+        """How a row stands against the leader, and between which shares its error may differ from the leader's."""
+        if name in self.unbeaten:
+            return "no better than a trivial rule"
+        if name == self.leader:
+            return "best" if self.won else "leads"
+        if name not in self.pairs or not self.pairs[name].n:
+            return ""
+        pair, bounds = self.pairs[name], self.bounds(name)
+        words = {"better": "worse", "equivalent": "as good", "inconclusive": "cannot say", "worse": "better"}
+        if bounds is None or -1.0 in bounds or 1.0 in bounds:  # anything is possible
+            return words[pair.verdict]
+        turned = self.column.higher_is_better and not self.column.best
+        low, high = (-100 * bounds[1], -100 * bounds[0]) if turned else (100 * bounds[0], 100 * bounds[1])
+        digits = 2 if max(-low, high) < 10 else 0  # a margin is often 1 %
+        return f"{words[pair.verdict]}: {low:+.{digits}f} to {high:+.{digits}f} %"
 
     def _between(self, other: str, pair: Comparison) -> str:
         bounds, turn = pair.percent_interval, 1 if self.column.higher_is_better else -1
@@ -222,7 +270,7 @@ class Contest:
             return ""
         low, high = sorted(turn * bound / 100 for bound in bounds)
         high = high if self.column.higher_is_better and not self.column.best else min(high, 1.0)
-        return f"; the lead over {other} is {_share(max(low, 0.0))} to {_share(high)}"
+        return f". The lead over {other} is {_share(max(low, 0.0))} to {_share(high)}"
 
     def _nearest(self) -> tuple[str, Comparison]:
         return min(self.pairs.items(), key=lambda item: abs(item[1].difference or 0.0))
@@ -244,14 +292,9 @@ class Contest:
             return None
         return abs(pair.percent) / 100
 
-    def _widest(self, names: Sequence[str], *, of_leader: bool = False) -> float | str | None:
+    def _widest(self, names: Sequence[str]) -> float | str | None:
         """The largest gap between rows that their intervals leave, as a share of the larger error, or as a number."""
-        found = [
-            self.found.get(a, b)
-            for place, a in enumerate(names)
-            for b in names[place + 1 :]
-            if not of_leader or a == self.leader
-        ]
+        found = [self.found.get(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         gaps, sizes = [], []
         for pair in found:
             if pair.interval is None:
@@ -326,7 +369,7 @@ def answer_table(
     failures: Mapping[str, str],
     cost: str = "",
     suspicion: str = "",
-    doubts: Sequence[str] = (),
+    doubts: Sequence[Doubt] = (),
 ) -> TableAnswer:
     """The answer. `contest` is that of the column that decides, if at least two rows are judged by it.
 
@@ -337,7 +380,7 @@ def answer_table(
     if contest is None or not contest.lost:
         for name, rule in unbeaten.items():
             lost.setdefault(rule, []).append(name)
-    remarks = [f"{_name(names)} {_are(names)} not better than {rule}" for rule, names in lost.items()]
+    remarks = [f"Not better than {rule}: {_name(names)}" for rule, names in lost.items()]
     which = contest.name_which() if contest is not None else _tell_nothing(table, failures)
     sure = contest.tell_sure() if contest is not None else ""
     return TableAnswer(which, sure, cost, suspicion, (*remarks, *_absences(table, failures)), tuple(doubts), contest)
@@ -371,14 +414,12 @@ def _absences(table: ReportTable, failures: Mapping[str, str]) -> Iterator[str]:
     for row in table.rows:
         if row.failed and finished:
             total = row.failed + (row.n or 0)
-            said = (
-                f"{row.failed} of {total} cells of {row.label} failed" if row.n else f"{row.label} failed in every cell"
-            )
+            said = f"{f'{row.failed} of {total}' if row.n else 'All'} cells of {row.label} failed"
             yield f"{said} ({failures[row.label]})" if row.label in failures else said
     for status in ("unsupported", "unavailable"):
         names = [row.label for row in table.rows if row.cells and all(cell.status == status for cell in row.cells)]
         if names:
-            yield f"{_name(names)} {_are(names)} {status}"
+            yield f"{status.capitalize()}: {_name(names)}"
 
 
 def _scale(pair: Comparison) -> float | None:
@@ -393,9 +434,9 @@ def _tell_little(least: float) -> str:
     """What can be shown where it is little; a gap beyond the whole error cannot be shown at all."""
     left = 1 - least
     if left < min(_FRACTIONS) / 2:
-        return "can hardly separate any two models"
+        return "can hardly tell any two models apart"
     nearest = min(_FRACTIONS, key=lambda fraction: abs(math.log(left / fraction)))
-    return f"can only separate models when one has about {_FRACTIONS[nearest]} the error of the other"
+    return f"can only tell models apart when one has about {_FRACTIONS[nearest]} the error of the other"
 
 
 def _share(share: float) -> str:
@@ -404,6 +445,10 @@ def _share(share: float) -> str:
 
 def _size(gap: float | str) -> str:
     return gap if isinstance(gap, str) else _share(gap)
+
+
+def _count(names: Sequence[str]) -> str:
+    return _COUNTS[len(names)] if len(names) < len(_COUNTS) else str(len(names))
 
 
 def _are(names: Sequence[str]) -> str:

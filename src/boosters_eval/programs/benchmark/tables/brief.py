@@ -20,7 +20,7 @@ from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
     from boosters_eval.reports.document import PlainCell
-    from boosters_eval.reports.tables import Column, Report, ReportTable, Row
+    from boosters_eval.reports.tables import Column, Report, ReportTable, Row, TableCell
 
 FEW = 2  # tables that are shown with their numbers; of more, one table has a row for each
 
@@ -37,25 +37,23 @@ def shorten(report: Report) -> Document:
 
 
 def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
-    """The metrics and what decides of the costs: no times that are only indicative besides that of training."""
-    kept = [place for place, column in enumerate(table.columns) if _is_kept(column)]
-    deciding = find_deciding(table.columns)
+    """How each row stands, and the means of what is judged: the answer tells the times that are not."""
+    kept = [place for place, column in enumerate(table.columns) if column.kind == "metric" or not column.indicative]
     own = max((row.n or 0 for row in table.rows), default=0)
     counted = all(row.n in (own, 0) and not row.failed for row in table.rows)
+    deciding = find_deciding(table.columns)
+    judged = [f"{deciding.error} against the leader"] if deciding and any(row.standing for row in table.rows) else []
 
     def cut(row: Row) -> Row:
-        cells = []
-        for place in kept:
-            cell = row.cells[place]
-            plain = table.columns[place] is deciding or cell.mean is None or cell.best or not cell.n
-            digits = 4 if table.columns[place].kind == "metric" else 2
-            cells.append(cell if plain else replace(cell, text=number(cell.mean or 0.0, digits)))
-        return replace(row, cells=tuple(cells), n=None if counted else row.n)
+        cells = [_show_mean(row.cells[place], table.columns[place]) for place in kept]
+        facts = (*(row.facts or ("",) * len(table.row_facts)), *([row.standing] if judged else []))
+        return replace(row, cells=tuple(cells), n=None if counted else row.n, facts=facts)
 
     trivial = sorted(table.trivial, key=lambda row: _order(table, row))
     return replace(
         table,
         name=shorten_names(report.tables)[table.name],
+        row_facts=(*table.row_facts, *judged),
         columns=tuple(table.columns[place] for place in kept),
         rows=tuple(map(cut, table.rows)),
         trivial=tuple(map(cut, trivial[:1])),
@@ -65,8 +63,12 @@ def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
     )
 
 
-def _is_kept(column: Column) -> bool:
-    return column.kind == "metric" or column.cost or not column.indicative
+def _show_mean(cell: TableCell, column: Column) -> TableCell:
+    """The mean alone: how far to trust it is told by how its row stands."""
+    if cell.mean is None or not cell.n:
+        return cell
+    counted = f" {cell.text[start:]}" if (start := cell.text.find("(n = ")) >= 0 else ""
+    return replace(cell, text=number(cell.mean, 4 if column.kind == "metric" else 2) + counted)
 
 
 def _order(table: ReportTable, row: Row) -> float:

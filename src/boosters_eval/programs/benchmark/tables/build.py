@@ -15,7 +15,7 @@ from boosters_eval.programs.benchmark.comparisons import name_test, observe, val
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS, Unsupported
 from boosters_eval.programs.benchmark.tables import notes
 from boosters_eval.programs.benchmark.tables.advice import Costs
-from boosters_eval.programs.benchmark.tables.answers import Contest, MoreSplits, TableAnswer, answer_table
+from boosters_eval.programs.benchmark.tables.answers import Contest, Doubt, MoreSplits, TableAnswer, answer_table
 from boosters_eval.programs.benchmark.tables.contenders import (
     Places,
     find_losers,
@@ -90,7 +90,7 @@ class TableOptions:
     highlight: bool
     require_significance: bool
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
-    remarks: tuple[str, ...] = ()  # on every table
+    remarks: tuple[Doubt, ...] = ()  # on every table
     suspicions: Mapping[str, str] = field(default_factory=dict)  # by data set: why its scores cannot be trusted
     reservations: Mapping[str, str] = field(default_factory=dict)  # by data set: what libraries treat in their own ways
     unfair_times: str = ""  # why no time of the run is judged
@@ -124,7 +124,7 @@ def build_tables(
         highlight,
         require_significance,
         more=not collection.metadata.seeds_rule,
-        remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
+        remarks=(Doubt("The run is incomplete", "the run is incomplete"),) if collection.metadata.n_missing else (),
         suspicions=tell_suspicions(collection),
         reservations=tell_reservations(collection),
         unfair_times=collection.metadata.unfair_times,
@@ -217,18 +217,23 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     )
     deciding = find_deciding(columns)
     decisive = [pair for pair in pairs if deciding and pair.metric == deciding.name]
-    doubts = notes.note_contenders(contenders, decisive, options.test)
+    doubts = notes.list_doubts(contenders, decisive, options.test)
+    reserved = [Doubt(text, text) for text in filter(None, [options.reservations.get(first.dataset_name)])]
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
     costs = Costs.of(contenders, options.unfair_times)
     won = judged.get(MEASURES[0].name, Judgment()).winners
+    contest = _contest(deciding, judged, contenders, unbeaten, options)
+    if contest is not None:
+        known = (dataclasses.replace(row, standing=clean(contest.stand(row.label))) for row in rows)
+        table = dataclasses.replace(table, rows=(*known, *table.rows[len(rows) :]))
     answer = answer_table(
         table,
-        _contest(deciding, judged, contenders, unbeaten, options),
+        contest,
         unbeaten=unbeaten,
         failures={one.name: notes.name_failure(one.errors) for one in contenders if one.errors},
         cost=costs.tell([contenders[index].name for index in won]),
         suspicion=options.suspicions.get(first.dataset_name, ""),
-        doubts=(*doubts, *filter(None, [options.reservations.get(first.dataset_name)]), *options.remarks),
+        doubts=(*doubts, *reserved, *options.remarks),
     )
     return _Built(dataclasses.replace(table, unbeaten=tuple(unbeaten)), answer, costs)
 

@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 
 def describe_split(results: Iterable[BenchmarkResult]) -> str:
-    """The splits of a benchmark in words: "5 seeds", "1 seed x 5 folds", "5 windows of time by date"."""
+    """The splits of a benchmark in words: "5 splits", "10 splits: 5 folds x 2", "5 windows of time by date"."""
     found = list(results)
     seeds, folds = len({r.seed for r in found}), len({r.fold for r in found if r.fold is not None})
     split = next((result.split for result in found if result.split is not None), None)
     if split is not None and split.kind == "time":
         windows = f"{count_of(folds, 'window')} of time by {clean(split.column)}"
         return windows if seeds == 1 else f"{windows} x {seeds} model seeds"
-    text = count_of(seeds, "seed") + (f" x {count_of(folds, 'fold')}" if folds else "")
+    several = f" x {seeds}" if seeds > 1 else ""
+    known = {r.split_digest for r in found} - {None}
+    text = f"{seeds * folds} splits: {count_of(folds, 'fold')}{several}" if folds else count_of(seeds, "split")
+    if known and len(known) < seeds:  # an official split is shared by all seeds
+        text = f"{count_of(len(known), 'split')} x {count_of(seeds, 'model seed')}"
     return text if split is None else f"{text}, groups of {clean(split.column)} kept whole"
 
 

@@ -121,13 +121,12 @@ def _answer_two(answers: Mapping[str, TableAnswer], short: Mapping[str, str]) ->
     said: dict[str, list[str]] = {}
     for name, one in answers.items():
         yield f"{WHICH}, on {short[name]}: {one.whole}"
-        sure = "; ".join(filter(None, (one.sure, *one.doubts)))
-        if sure:
-            said.setdefault(sure, []).append(short[name])
+        if one.confidence:
+            said.setdefault(one.confidence, []).append(short[name])
     apart = len(said) > 1 or any(len(names) < len(answers) for names in said.values())
     if said:
         told = (f"on {join_words(names)}, {text}" if apart else text for text, names in said.items())
-        yield f"{SURE}: {'. '.join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(told))}."
+        yield f"{SURE}: {' '.join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(told))}"
 
 
 def _answer_many(
@@ -141,10 +140,10 @@ def _answer_many(
     counted = [table for table in tables if table.keys["dataset"] not in leaks]
     judged = {short[name]: found for name, found in find_all_standings(counted).items() if len(found) > 1}
     yield f"{WHICH}: {_count(judged) if judged else 'no answer: nothing is judged here'}."
-    ranked = [_tell_rank(ranking, alpha) for ranking in rankings]
+    ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in rankings]
     decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
-    sure = f"{100 * (1 - alpha):g} % sure of each verdict" if decided else "not sure of any order"
-    yield f"{SURE}: {'; '.join([sure, *ranked])}."
+    sure = f"{100 * (1 - alpha):g} % sure of what is shown" if decided else "not sure of any order"
+    yield f"{SURE}: {'. '.join([sure, *ranked])}."
     but = "; ".join(_list_reservations(answers, short, leaks, results))
     if but:
         yield f"{BUT}: {but}."
@@ -159,13 +158,13 @@ def _count(judged: Mapping[str, Mapping[str, str]]) -> str:
     total = count_of(len(judged), "data set")
     behind = {name: found[BEHIND] for name, found in tally.items() if found[BEHIND]}
     lagging = [f"{name} on {n}" for name, n in sorted(behind.items(), key=lambda item: -item[1])]
-    worse = f"; shown to be behind: {', '.join(lagging)}" if lagging else ""
+    worse = f". Shown to be behind: {', '.join(lagging)}" if lagging else ""
     most = max(good.values())
     if most == (0, 0):
         where = f"on any of the {total}" if len(open_) == len(judged) else f"on {len(open_)} of {total}"
         said = f"cannot say {where}" if open_ else "none"
         mixed = sum(MIXED in found.values() for found in judged.values())
-        turned = f"; it depends on the profile on {mixed}" if mixed else ""
+        turned = f". It depends on the profile on {mixed}" if mixed else ""
         return f"{said}: no library is shown to be the best, or as good as the best{turned}{worse}"
     first = [name for name, counts in good.items() if counts == most]
     others = sorted(
@@ -176,9 +175,9 @@ def _count(judged: Mapping[str, Mapping[str, str]]) -> str:
         f"{most[0] - most[1]} as good as the best" if most[0] > most[1] else "",
     ]
     text = f"{join_words(first)}, on {most[0]} of {total} ({', '.join(filter(None, parts))})"
-    text += f"; then {', '.join(f'{name} on {good[name][0]}' for name in others)}" if others else ""
+    text += f". Then {', '.join(f'{name} on {good[name][0]}' for name in others)}" if others else ""
     where = join_words(open_, most=_NAMED)
-    return f"{text}{worse}" + (f"; cannot say on {len(open_)} ({where})" if open_ else "")
+    return f"{text}{worse}" + (f". Cannot say on {len(open_)} ({where})" if open_ else "")
 
 
 def _tally(judged: Iterable[Mapping[str, str]]) -> dict[str, Counter[str]]:
@@ -189,17 +188,18 @@ def _tally(judged: Iterable[Mapping[str, str]]) -> dict[str, Counter[str]]:
     return tally
 
 
-def _tell_rank(ranking: RankingTable, alpha: float) -> str:
-    over = f"over {ranking.n} {ranking.over} ({ranking.name})"
+def _tell_rank(ranking: RankingTable, alpha: float, *, named: bool) -> str:
+    name = f" ({ranking.name})" if named else ""
+    over = f"over {ranking.n} {ranking.over}{name}"
     if ranking.descriptive:
-        return f"{ranking.n} {ranking.over} are too few to say who is better in general ({ranking.name})"
+        return f"{ranking.n} {ranking.over} are too few to say who is better in general{name}"
     (first, best), *others = ranking.ranks
     level = [name for name, _ in others if not _separated(ranking, first, name, alpha)]
     if not level:
-        return f"by average rank {over}, {first} ({best:.2f}) is ahead of all others"
+        return f"By average rank {over}, {first} ({best:.2f}) is ahead of all others"
     if len(level) == len(others):
-        return f"by average rank {over}, no library is shown to be ahead"
-    return f"by average rank {over}, {first} ({best:.2f}) is ahead of all others but {join_words(level)}"
+        return f"By average rank {over}, no library is shown to be ahead"
+    return f"By average rank {over}, {first} ({best:.2f}) is ahead of all others but {join_words(level)}"
 
 
 def _list_reservations(
@@ -210,7 +210,7 @@ def _list_reservations(
     if len(suspect) <= _NAMED:
         yield from (f"{name}: {reason}{' (not counted)' if name in leaks else ''}" for name, reason in suspect.items())
     else:
-        yield f"the data of {len(suspect)} data sets are suspect (see the notes)"
+        yield f"the data are suspect on {len(suspect)} data sets ({join_words(suspect, most=_NAMED)})"
     lost = [short[name] for name, one in answers.items() if one.contest is not None and one.contest.lost]
     if lost:
         yield f"on {join_words(lost, most=_NAMED)} even the best is no better than a trivial rule"
@@ -227,9 +227,8 @@ def _list_reservations(
     doubted: dict[str, list[str]] = {}
     for name, one in answers.items():
         for doubt in one.doubts:
-            doubted.setdefault(doubt, []).append(short[name])
-    told = [f"on {join_words(names, most=_NAMED)} {doubt}" for doubt, names in doubted.items()]
-    yield from [f"{told[0]}, and {len(told) - 1} more (see the notes)"] if len(told) > 2 else told
+            doubted.setdefault(doubt.kind, []).append(short[name])
+    yield from (f"{doubt} on {join_words(names, most=_NAMED)}" for doubt, names in doubted.items())
 
 
 def build_leaderboard(

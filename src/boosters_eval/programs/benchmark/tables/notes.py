@@ -10,6 +10,7 @@ from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
+from boosters_eval.programs.benchmark.tables.answers import Doubt
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
 from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
 from boosters_eval.programs.benchmark.tables.sections import note_findings
@@ -18,7 +19,7 @@ from boosters_eval.reports.numbers import p_value, percent
 from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boosters_eval.programs.benchmark.margins import Margins
     from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
@@ -97,19 +98,22 @@ def _find_lacks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -
     return {lack: names for lack, names in told.items() if lack}
 
 
-def note_contenders(contenders: Sequence[Contender], pairs: Sequence[PairVerdict], test: TestName) -> tuple[str, ...]:
+def list_doubts(contenders: Sequence[Contender], pairs: Sequence[PairVerdict], test: TestName) -> Iterator[Doubt]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
     cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
-    out = [f"{count_of(cells, 'cell')} finished only after failing"] if cells else []
+    if cells:
+        yield Doubt(f"{count_of(cells, 'cell')} finished only after failing", "some cells finished only after failing")
     if _skewed(contenders, pairs):
-        out.append("few test rows may have decided (see the notes)")
-    if unverified := _unverified(contenders):
-        out.append(f"the mapping of parameters was never verified for {join_words(unverified)} (see the notes)")
-    out += [*_unlike(contenders), *(_find_lacks(contenders, pairs) if test == "rows" else ())]
-    return tuple(map(clean, out))
+        yield Doubt("A few test rows may have decided it", "a few test rows may have decided")
+    if unverified := clean(join_words(_unverified(contenders))):
+        text = f"This version of {unverified} was never checked: its settings may not mean what was asked for"
+        yield Doubt(text, f"the version of {unverified} was never checked")
+    yield from _unlike(contenders)
+    for lack in map(clean, _find_lacks(contenders, pairs) if test == "rows" else ()):
+        yield Doubt(lack[:1].upper() + lack[1:], lack)
 
 
-def _unlike(contenders: Sequence[Contender]) -> list[str]:
+def _unlike(contenders: Sequence[Contender]) -> Iterator[Doubt]:
     """A mapping that is only approximated matters where it gives models of quite another size."""
     marked = [one.name for one in contenders if any(m.kind == "approximated" for r in one.results for m in r.marks)]
     leaves = _means(contenders, "n_leaves_total")
@@ -118,8 +122,10 @@ def _unlike(contenders: Sequence[Contender]) -> list[str]:
         share = leaves[name] / (sum(others) / len(others)) if name in leaves and others else 1.0
         if not 1 / _LEAVES_UNLIKE < share < _LEAVES_UNLIKE:
             times = f"{share:.1f} times the leaves" if share > 1 else f"{percent(share, sign=False)} of the leaves"
-            return [f"{name} has {times} of the others (its mapping is approximated)"]
-    return []
+            size, who = "larger" if share > 1 else "smaller", clean(name)
+            text = f"Not all are set up alike: {who} cannot be, and its trees have {times} of the others"
+            yield Doubt(text, f"{who} grows much {size} trees")
+            return
 
 
 def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:

@@ -75,21 +75,21 @@ def _join(
 ) -> TableAnswer:
     """Only who wins in both profiles is best; whatever turns round is said instead."""
     (table, first), (other, second) = meant, own
-    does = "does better with its" if len(better) == 1 else "do better with their"
-    gain = [f"{join_words(better)} {does} own defaults than {_MEANT}"] if better else []
+    gain = [f"Better with their own defaults than {_MEANT}: {join_words(better)}"] if better else []
     rest = tuple(dict.fromkeys((*gain, *first.rest, *second.rest)))
-    sure = first.sure if first.sure == second.sure else f"{_MEANT}, {first.sure}; {_OWN}, {second.sure}"
+    apart = f"{_MEANT}, {first.sure}. {_OWN.capitalize()}, {second.sure}"
+    sure = first.sure if first.sure == second.sure else apart
     joined = dataclasses.replace(
         first, sure=sure, rest=rest, doubts=tuple(dict.fromkeys((*first.doubts, *second.doubts)))
     )
     if first.winner != second.winner:
-        which = f"nobody is best in both profiles: {_MEANT}, {_tell(table, first)}; {_OWN}, {_tell(other, second)}"
-        return dataclasses.replace(joined, which=which)
+        which = f"nobody is best in both profiles. {_MEANT.capitalize()}, {_tell(table, first)}"
+        return dataclasses.replace(joined, which=f"{which}. {_OWN.capitalize()}, {_tell(other, second)}")
     if first.winner is not None:
-        return dataclasses.replace(joined, which=f"{first.which}; {_OWN} too")
+        return dataclasses.replace(joined, which=f"{first.which}. {_OWN.capitalize()} too")
     turned = list(_find_turned(table, other))
-    told = [f"{a} is better than {b} {_MEANT}, but worse {_OWN}" for a, b in turned[:_MOST_TURNED]]
-    return dataclasses.replace(joined, rest=(*told, f"{_OWN}, {_tell(other, second)}", *rest))
+    told = [f"{_MEANT.capitalize()}, {a} is better than {b}, but {_OWN} it is worse" for a, b in turned[:_MOST_TURNED]]
+    return dataclasses.replace(joined, rest=(*told, f"{_OWN.capitalize()}, {_tell(other, second)}", *rest))
 
 
 def _tell(table: ReportTable, answer: TableAnswer) -> str:

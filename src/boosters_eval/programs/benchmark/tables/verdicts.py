@@ -114,7 +114,7 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairV
         detectable=pair.min_detectable,
         alpha=pair.alpha,
         test=pair.test,
-        margin=_within(pair),
+        margin=tell_margin(pair),
         note=pair.note,
         text=_sentence(column, a, b, pair),
     )
@@ -128,7 +128,7 @@ def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
         return f"{column.label}: {a} is {pair.verdict} than {b}{size} (n = {pair.n}).{note}"
     if pair.verdict == "equivalent":
         of = column.of_error if pair.margin is None else ""
-        return f"{column.label}: {a} and {b} are equivalent (within {_within(pair)}{of}, n = {pair.n}).{note}"
+        return f"{column.label}: {a} and {b} are equivalent (within {tell_margin(pair)}{of}, n = {pair.n}).{note}"
     shown = ""
     if pair.min_detectable is not None:
         share = pair.min_detectable_percent
@@ -138,7 +138,7 @@ def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
     return f"{column.label}: inconclusive between {a} and {b}.{shown}{note}"
 
 
-def _within(pair: Pair) -> str:
+def tell_margin(pair: Pair) -> str:
     return (Margin(pair.rope) if pair.margin is None else Margin(pair.margin, is_share=False)).in_words
 
 
