@@ -106,7 +106,7 @@ def _stand(table: ReportTable, column: Column, standings: dict[str, str]) -> tup
         return f"best: {found[BEST][0]}", behind
     parts = [f"any of {', '.join(found[LEVEL])}"] if found[LEVEL] else []
     if found[OPEN]:
-        rest = "about " if found[LEVEL] else ""
-        parts.append(f"cannot say: {rest}{', '.join(found[OPEN])}" if rest else f"cannot say ({found[OPEN][0]} leads)")
+        leads = f"cannot say ({found[OPEN][0]} leads)"
+        parts.append(f"cannot say about {', '.join(found[OPEN])}" if found[LEVEL] else leads)
     parts += [f"{LOST}: {', '.join(found[LOST])}"] if found[LOST] else []
     return "; ".join(parts) or "no result", behind
