@@ -107,7 +107,7 @@ def test_check_passes_and_says_so(files, capsys):
 
 def test_verbose_adds_the_tables_and_quiet_leaves_the_verdict(files, capsys):
     assert check("base.json", "--results", "worse.json", "-v") == 1
-    assert "## california/gbdt (3 seeds)" in capsys.readouterr().out  # the comparison itself is shown too
+    assert "## california/gbdt (3 splits)" in capsys.readouterr().out  # the comparison itself is shown too
     assert check("base.json", "--results", "worse.json", "-q") == 1
     assert capsys.readouterr().out == "❌ Regression detected in 1 config: california/gbdt boosters\n"
 
@@ -553,7 +553,7 @@ class TestRealRuns:
         monkeypatch.setitem(suites.SUITES._all(), "quick", suites.MINIMAL_SUITE)
         assert run(["quick", "-o", "r.csv"]) == 3
         captured = capsys.readouterr()
-        assert "## california/gbdt (1 seed)" in captured.out
+        assert "## california/gbdt (1 split)" in captured.out
         path = str(Path("tests", "baselines", "quick.json"))
         assert captured.err.startswith(f"Note: no baseline at {path}, so nothing will be checked (exit 3); --record")
         assert f"No baseline at {path}: nothing was checked." in captured.err

@@ -352,7 +352,7 @@ def test_terminal_shows_a_bar_and_a_table_without_asterisks(place):
     screen = b"".join(chunks).decode()
     assert "━" in screen
     assert "\nfaulty " in screen
-    assert "diabetes (4 seeds)" in screen
+    assert "diabetes (4 splits)" in screen
 
 
 def test_closed_pipe_is_no_error(tmp_path):

@@ -139,7 +139,7 @@ def test_both_profiles_have_one_answer_and_who_is_best_in_one_alone_is_not_calle
     said += "; with each library's own defaults, sklearn is ahead (RMSE: sklearn 60.1, xgboost 64.6)."
     assert done.stdout.count(said) == notebook().count(said) == 1
     assert "is better than" not in done.stdout.partition("\n| ")[0]
-    assert "## diabetes/gbdt/defaults (5 seeds, library defaults)\n\n| Library" in done.stdout
+    assert "## diabetes/gbdt/defaults (5 splits, library defaults)\n\n| Library" in done.stdout
     assert "no effect" not in done.stderr
 
 

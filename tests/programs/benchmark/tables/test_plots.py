@@ -16,7 +16,7 @@ def test_a_plot_is_one_picture_that_needs_no_style_sheet(timed, kind):
     picture = timed.plot(kind)._repr_svg_()
     root = ET.fromstring(picture)
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "california/gbdt (5 seeds)" in texts
+    assert "california/gbdt (5 splits)" in texts
     assert "lightgbm" in texts
     assert not any(part.get("class") for part in root.iter())
     assert "var(" not in picture
