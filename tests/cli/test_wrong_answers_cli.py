@@ -87,7 +87,7 @@ def test_a_library_that_is_judged_or_left_to_itself_keeps_its_own_handling_and_t
         assert not any(result.get("target_offset") for result in json.loads(done.stdout)["results"])
     command = ("-d", "large.csv:when", *LIBRARIES)
     told = answer(boosters_eval, *command, "--profile", "defaults")
-    assert "the data are suspect: 'when' reaches 1.7e+09" in told
+    assert "The data are suspect: 'when' reaches 1.7e+09" in told
     assert told.endswith("-s 2 --profile parity\n")
     judged = boosters_eval("compare", *command, "--against", "sklearn", "-q").stdout
     assert "its standard deviation is 141. As they are, " in judged
@@ -134,9 +134,9 @@ def test_both_profiles_have_one_answer_and_who_is_best_in_one_alone_is_not_calle
     assert "sklearn is better than xgboost" in answer(boosters_eval, *command, "--profile", "defaults")
     done = boosters_eval("compare", *command, "--profile", "both", check=0)
     said = (
-        "nobody is best in both profiles: mapped by meaning, cannot say who is ahead (RMSE: sklearn 61.3, xgboost 61.3)"
+        "nobody is best in both profiles. Mapped by meaning, cannot say who is ahead (RMSE: sklearn 61.3, xgboost 61.3)"
     )
-    said += "; with each library's own defaults, sklearn is ahead (RMSE: sklearn 60.1, xgboost 64.6)."
+    said += ". With each library's own defaults, sklearn is ahead (RMSE: sklearn 60.1, xgboost 64.6)."
     assert done.stdout.count(said) == notebook().count(said) == 1
     assert "is better than" not in done.stdout.partition("\n| ")[0]
     assert "## diabetes/gbdt/defaults (5 splits, library defaults)\n\n| Library" in done.stdout
@@ -164,7 +164,7 @@ def patients():
 def test_groups_that_a_random_split_tears_apart_are_in_the_answer_and_following_it_ends_the_doubt(place, boosters_eval):
     patients().to_csv("visits.csv", index=False)
     command = ("-d", "visits.csv:y", "-l", "lightgbm", "xgboost", "-s", "2")
-    said = "the data are suspect: 'patient_id' groups rows whose targets are alike (--split group:patient_id)"
+    said = "The data are suspect: 'patient_id' groups rows whose targets are alike (--split group:patient_id)"
     assert said in answer(boosters_eval, *command)
     assert said in notebook()
     told = boosters_eval("compare", *command, check=0)
@@ -203,7 +203,7 @@ def test_the_hint_to_split_by_time_is_in_the_report_and_following_it_keeps_the_d
     sales().to_csv("sales.csv", index=False)
     command = ("-d", "sales.csv:sold", "-l", "lightgbm", "xgboost")
     said = answer(boosters_eval, *command, "-s", "2")
-    assert "the data are suspect: 'date' orders rows in time (--split time:date)" in said
+    assert "The data are suspect: 'date' orders rows in time (--split time:date)" in said
     split = ("--split", "time:date")
     kept = compare(boosters_eval, *command, *split)
     dropped = compare(boosters_eval, *command, *split, "--drop", "date")
