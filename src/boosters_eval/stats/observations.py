@@ -11,7 +11,7 @@ from boosters_eval.stats.inference import MOST_FREEDOM, Design
 from boosters_eval.stats.rows import find_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from boosters_eval.stats.rows import RowScores
     from boosters_eval.stats.significance import TestName
@@ -48,6 +48,9 @@ class Side(dict[Repeat, Observation]):
         listed = list(pairs)
         super().__init__((repeat, observation) for repeat, observation in listed if observation is not None)
         self.repeated = len(dict(listed)) < len(listed)  # so no pair can be trusted
+
+    def without(self, repeats: Collection[Repeat]) -> Side:
+        return Side((repeat, one) for repeat, one in self.items() if repeat not in repeats)
 
 
 AnySide = Mapping[Repeat, Observation]  # a Side, or what nobody asks whether a repeat was given twice

@@ -45,7 +45,7 @@ def value_of(result: BenchmarkResult, metric: str) -> float | None:
 
 def observe(results: Iterable[BenchmarkResult], metric: str, evidence: RowEvidence | None = None) -> Side:
     """One side of a comparison: the results of one row of a table."""
-    kind = _resolution_kind(metric)
+    kind, resource = _resolution_kind(metric), metric in RESOURCES
 
     def observation(result: BenchmarkResult) -> Observation | None:
         value = value_of(result, metric)
@@ -57,11 +57,11 @@ def observe(results: Iterable[BenchmarkResult], metric: str, evidence: RowEviden
             result.n_train,
             result.n_valid,
             result.data_digest,
-            predictions_digest=None if metric in RESOURCES else result.predictions_digest,
+            predictions_digest=None if resource else result.predictions_digest,
             resolution=_step(kind, result.n_valid),
             machine=result.machine if metric in OF_MACHINE else None,
             part=result.dealt,
-            rows=None if evidence is None or metric in RESOURCES else evidence.score(result, metric),
+            rows=None if evidence is None or resource else evidence.score(result, metric),
             **split_fields(result.split),
         )
 
@@ -101,7 +101,7 @@ def split_fields(split: SplitFacts | None) -> dict[str, Any]:
 
 
 def compare_rows(
-    rows: Mapping[str, Iterable[BenchmarkResult]],
+    rows: Mapping[str, Iterable[BenchmarkResult]] | Mapping[str, Side],
     metric: str,
     *,
     higher_is_better: bool,
@@ -110,10 +110,11 @@ def compare_rows(
     margins: Margins | None = None,
     evidence: RowEvidence | None = None,
 ) -> ComparisonTable:
-    """All pairs of one table, given as {name: results}; the test by rows needs the evidence."""
+    """All pairs of one table, given as {name: results} or as observed; the test by rows needs the evidence."""
     margin = (margins or Margins()).find(metric)
+    by_rows = evidence if test == "rows" else None
     return compare_table(
-        {name: observe(results, metric, evidence if test == "rows" else None) for name, results in rows.items()},
+        {name: row if isinstance(row, Side) else observe(row, metric, by_rows) for name, row in rows.items()},
         metric=metric,
         higher_is_better=higher_is_better,
         as_ratio=metric in RESOURCES,

@@ -192,6 +192,8 @@ class RowEvidence:
 
     def score(self, result: BenchmarkResult, metric: str) -> RowScores | None:
         """What each row contributed to a metric; None where rows do not make it, or are not there."""
+        if result.kept is None:
+            return None
         place = result.key, metric, result.predictions_digest or ""
         if place not in self._scores:
             found = None if _is_by_time(result) else self.of(result)

@@ -319,7 +319,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
     low, high = mean_interval(
-        observe(contender.shown(column), column.name, contender.evidence if options.test == "rows" else None),
+        contender.shown(column, by_rows=options.test == "rows"),
         test=options.test,
         alpha=options.alpha,
         as_ratio=column.name in RESOURCES,

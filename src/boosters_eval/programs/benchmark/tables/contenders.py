@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE
-from boosters_eval.programs.benchmark.comparisons import TrivialScore, find_unbeaten, value_of
+from boosters_eval.programs.benchmark.comparisons import TrivialScore, find_unbeaten, observe, value_of
 from boosters_eval.programs.benchmark.records import RULES
 from boosters_eval.reports.numbers import estimate, mean_and_std
 from boosters_eval.reports.tables import Row, TableCell
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.tables import Column
     from boosters_eval.runners.result import BenchmarkResult
+    from boosters_eval.stats.observations import Side
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Contender:
     errors: list[BenchmarkError] = field(default_factory=list)
     apart: frozenset[Repeat] = frozenset()  # whose times are left out: the rows of the table ran them on two machines
     evidence: RowEvidence | None = None  # what its fits said of each row of the data
+    _sides: dict[tuple[str, bool], Side] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -44,10 +46,16 @@ class Contender:
         apart = self._apart(column)
         return [None if result.repeat in apart else value_of(result, column.name) for result in self.results]
 
-    def shown(self, column: Column) -> list[BenchmarkResult]:
-        """The results that a column is about: of a machine's measure, none that other rows ran on another machine."""
-        apart = self._apart(column)
-        return [result for result in self.results if result.repeat not in apart]
+    def observe(self, metric: str, *, by_rows: bool) -> Side:
+        """Its side of a comparison, observed once for its cell and its verdicts."""
+        if (metric, by_rows) not in self._sides:
+            self._sides[metric, by_rows] = observe(self.results, metric, self.evidence if by_rows else None)
+        return self._sides[metric, by_rows]
+
+    def shown(self, column: Column, *, by_rows: bool) -> Side:
+        """What a column is about: of a machine's measure, nothing that other rows ran on another machine."""
+        side, apart = self.observe(column.name, by_rows=by_rows), self._apart(column)
+        return side.without(apart) if apart else side
 
     def _apart(self, column: Column) -> frozenset[Repeat]:
         return self.apart if column.name in OF_MACHINE else frozenset()

@@ -78,8 +78,9 @@ def judge(
     if column.higher_is_better is None or all(value is None for value in measured):
         return Judgment()
     row_of = {contender.name: index for index, contender in enumerate(contenders)}
+    sides = {one.name: one.observe(column.name, by_rows=test == "rows") for one in contenders}
     found = compare_rows(
-        group_by_name(contenders),
+        sides if len(sides) == len(contenders) else group_by_name(contenders),
         column.name,
         higher_is_better=column.higher_is_better,
         test=test,
