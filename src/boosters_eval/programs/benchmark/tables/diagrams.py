@@ -141,24 +141,24 @@ def _name_class(results: ResultCollection, contender: Contender) -> str:
 
 def _draw(table: str, target: str, task: Task, said: Sequence[Said], positive: str) -> Diagram:
     rows = group_digits(max(one.tested.count for one in said))
-    sure = f"{format_share(1 - ALPHA)} intervals over {rows} rows, off where they miss it"
+    sure = f"{format_share(1 - ALPHA)} intervals over {rows} rows; a point is off if its interval misses the line"
     make: Callable[[Said], list[Bin]] = _bin_classes
     if task is Task.QUANTILE:
         make = _cover
         axes = ("Predicted quantile", "Share of rows at or below it")
-        about = f"Quantiles that hold are on the dashed line: as many rows are at or below them as they say; {sure}"
+        about = f"Quantiles that hold are on the dashed line: as many rows are at or below them as they say. {sure}"
     elif task is Task.REGRESSION:
         make = _bin_residuals
         axes = ("Predicted", "Actual minus predicted")
         about = (
-            f"The mean of what was missed: on the dashed line nothing, above it predictions are too low; {sure}."
+            f"Mean residuals: above the dashed line, predictions are too low. {sure}."
             f" The band holds {format_share(MIDDLE)} of the rows"
         )
     else:
         axes = (f"Predicted probability of {positive}", f"Share that is {positive}")
         if task is Task.MULTICLASS:
             axes = ("Probability of the class that is predicted", "Share that is right")
-        about = f"Probabilities that hold are on the dashed line; {sure}. The bars show where the rows are"
+        about = f"Probabilities that hold are on the dashed line. {sure}. The bars show where the rows are"
     panels = tuple(Panel(one.name, tuple(make(one))) for one in said)
     return Diagram(KINDS[task], table, target, *axes, panels, about)
 
