@@ -1,7 +1,9 @@
 """Nothing is ever cut: whatever a table holds, it fits the terminal and is there whole."""
 
 import io
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -85,6 +87,16 @@ def test_columns_that_do_not_fit_move_to_further_tables_that_repeat_the_names():
     text = "\n".join(lines_of(WIDE, 80))
     assert text.count("│ Library  │") == text.count("│ lightgbm │") == 2
     assert len(lines_of(WIDE, 80)) < len(lines_of(WIDE, STACKED_BELOW - 1))
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_facts_of_a_row_are_told_once_however_many_tables_it_takes(width):
+    rows = tuple((row[0], Span(f"fact of {row[0].text}"), *row[1:]) for row in WIDE.rows)
+    grid = replace(WIDE, headings=("Library", "What is known", *WIDE.headings[1:]), rows=rows, facts=1)
+    text = "\n".join(lines_of(grid, width))
+    assert text.count("Metric number") == 6
+    assert [text.count(f"fact of {name}") for name in LIBRARIES] == [1, 1, 1]
+    assert text.count("What is known") == 1
 
 
 def test_a_narrow_terminal_gets_one_block_per_column_of_values():

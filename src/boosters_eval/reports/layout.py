@@ -44,7 +44,8 @@ class Grid:
     headings: tuple[str, ...]
     rows: tuple[tuple[Span, ...], ...]
     keys: int = 1  # leading columns that name a row, and are repeated where columns move to another table
-    whole: bool = False  # the cells besides the keys are values to be compared: none is broken into lines
+    facts: int = 0  # columns after the keys that tell more of a row, once
+    whole: bool = False  # all other cells are values to be compared: none is broken into lines
     framed: bool = False
     right: frozenset[int] = frozenset()  # columns that are aligned to the right
     rules: frozenset[int] = frozenset()  # rows above which a line is drawn
@@ -139,8 +140,8 @@ class _Room:
         words = [_widest(_SPACE.split(heading)) for heading in grid.headings]
         natural = [max(cell, cell_len(heading), 1) for cell, heading in zip(cells, grid.headings, strict=True)]
         least = [max(cell, word, 1) for cell, word in zip(cells, words, strict=True)]
-        for column in range(grid.keys if grid.whole else len(least)):
-            least[column] = min(least[column], _NAME if column < grid.keys else _TEXT)
+        for column in range(grid.keys + grid.facts if grid.whole else len(least)):
+            least[column] = min(least[column], _NAME if column < grid.keys + grid.facts else _TEXT)
         return cls(tuple(least), tuple(natural), grid.keys, grid.framed, grid.kinds)
 
     def fitted(self, columns: Sequence[int], width: int) -> list[int] | None:

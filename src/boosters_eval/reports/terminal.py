@@ -192,7 +192,8 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
     return Grid(
         headings=table.headings,
         rows=tuple(rows),
-        keys=first,
+        keys=len(table.row_names),
+        facts=len(table.row_facts),
         whole=True,
         framed=not table.plain,
         right=frozenset({len(table.headings) - 1}) if table.is_counted else frozenset(),

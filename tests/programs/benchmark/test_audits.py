@@ -136,7 +136,8 @@ def test_findings_that_spoil_the_scores_are_part_of_the_answer():
     results = with_audit(toy=TOY)
     (table,) = build_tables(results).tables
     assert table.answer[0].startswith(
-        "Which: do not trust this yet. The data are suspect: 'a' alone predicts 'y' (--drop a). As they are, "
+        "Which: do not trust this yet. The data are suspect: 'a' alone predicts 'y' (--drop a). With the data"
+        " as they are, "
     )
     assert build_document(results).answer[0] == table.answer[0]
     two = remember(

@@ -84,8 +84,8 @@ def test_of_any_other_metric_higher_is_told_as_higher():
 def test_rows_that_are_equivalent_to_the_best_share_its_place():
     told = answer(scores({"lightgbm": 0.1}, 0.0001))
     assert re.fullmatch(
-        r"either of these two: boosters and xgboost\. No difference above 0\.0\d % in RMSE is plausible \(below 1 % is"
-        r" as good\)\. Worse than boosters: lightgbm\.",
+        r"either of these two: boosters and xgboost\. No difference above 0\.0\d % in RMSE is plausible \(less than"
+        r" 1 % counts as equal\)\. Worse than boosters: lightgbm\.",
         told["Which"],
     )
     assert told["How sure"] == f"95 % sure, from {SPLITS}."
@@ -173,7 +173,7 @@ def test_what_is_equal_and_what_cannot_be_told_are_different_words():
     ]
     told = which(results)
     assert told.startswith("any of these three: ")
-    assert "is plausible (below 1 % is as good). Cannot say about catboost: " in told
+    assert "is plausible (less than 1 % counts as equal). Cannot say about catboost: " in told
     assert answer(results)["How sure"] == f"95 % sure of these three, from {SPLITS}. Not sure about catboost."
     assert told.endswith("Worse than boosters: sklearn.")
 
@@ -253,7 +253,7 @@ def test_a_version_that_the_mapping_was_never_verified_for_is_told_beside_the_ve
     assert not any("of a node" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(("leaves", "said"), [(160, "1.6 times the leaves"), (50, "50.0 % of the leaves"), (120, "")])
+@pytest.mark.parametrize(("leaves", "said"), [(160, "1.6 times"), (50, "50.0 % of"), (120, "")])
 def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(leaves, said):
     marks = (Mark(parameter="max_leaves", kind="approximated", reason="symmetric trees"),)
     results = [
@@ -263,7 +263,7 @@ def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(lea
         for one in scores({"xgboost": -0.1}, 0.001)
     ]
     sure = answer(results)["How sure"]
-    told = f"Not all are set up alike: xgboost cannot be, and its trees have {said} of the others."
+    told = f"xgboost cannot be set up like the others: its trees have {said} their leaves."
     assert (told in sure) if said else ("leaves" not in sure)
 
 
@@ -300,8 +300,8 @@ def test_what_it_costs_is_told_with_how_it_was_measured():
         for r in scores(libraries=FIVE[:2])
     ]
     assert answer(rough)["Cost"] == (
-        "to train and store: boosters 0.50 s, 0.25 MB; xgboost 2.0 s, 0.25 MB. Rough times, on 1 thread, not alone on"
-        " the machine."
+        "to train and store one model: boosters 0.50 s, 0.25 MB; xgboost 2.0 s, 0.25 MB. Rough times, on 1"
+        " thread, not alone on the machine."
     )
     timed = [changed(r, timing_mode=True, n_threads=2, cpu_taken=0.0) for r in rough]
     assert answer(timed)["Cost"].endswith(". Timed on 2 threads, alone on the machine.")
@@ -416,7 +416,7 @@ def test_the_next_command_acts_on_a_leak_a_failure_and_an_interruption():
     audits = {"toy": DataAudit(dataset="toy", task=Task.REGRESSION, rows=100, findings=(finding,))}
     typed = ("compare", "-d", "my data.csv:y")
     line = next_of(scores(), command=typed, audits=audits)
-    assert line == "leave that out: boosters-eval compare -d 'my data.csv:y' --drop 'x y'"
+    assert line == "leave that column out: boosters-eval compare -d 'my data.csv:y' --drop 'x y'"
     assert parse(line).drop == ("x y",)
     error = factories.error(library="xgboost", seed=77)
     assert next_of(scores(), [error]).endswith("boosters-eval compare -d iris -l boosters xgboost --rerun-failed")
@@ -429,7 +429,7 @@ def test_of_several_data_sets_only_the_one_with_the_leak_is_run_again():
     results = [changed(r, dataset_name="toy.y", config_name="toy.y/gbdt") for r in scores()]
     other = [changed(r, dataset_name="iris", config_name="iris/gbdt") for r in scores()]
     line = next_of([*results, *other], command=("compare", "-d", "iris", "a/toy.csv:y", "-s", "5"), audits=audits)
-    assert line == "leave that out: boosters-eval compare -s 5 -d a/toy.csv:y --drop x"
+    assert line == "leave that column out: boosters-eval compare -s 5 -d a/toy.csv:y --drop x"
 
 
 def test_more_splits_are_advised_only_where_they_may_show_more():

@@ -57,7 +57,7 @@ def told(found, label):
 
 def test_of_three_tables_or_more_the_answer_counts_who_was_shown_to_be_best_or_as_good():
     assert told(run(CLEAR, CLEAR, CLEAR[::-1], BEHIND), "Which") == (
-        "boosters, on 3 of 4 data sets (2 as the best, 1 as good as the best). Then lightgbm on 1, xgboost on 1. Shown"
+        "boosters, on 3 of 4 data sets (best on 2, as good as the best on 1). Then lightgbm on 1, xgboost on 1. Shown"
         " to be behind: xgboost on 3, lightgbm on 3, boosters on 1."
     )
 
@@ -67,7 +67,7 @@ def test_equivalent_and_cannot_say_are_never_counted_together():
     found += [r.model_copy(update={"config_name": "d2/gbdt", "dataset_name": "d2"}) for r in unclear(OPEN).results]
     report = build_tables(ResultCollection(found))
     assert "Cannot say on 2 (d1 and d2)" in report.answer[0]
-    assert "boosters and xgboost, on 1 of 3 data sets (1 as good as the best)" in report.answer[0]
+    assert "boosters and xgboost, each as good as the best on 1 of 3 data sets" in report.answer[0]
     board = {
         row[0]: dict(zip(report.leaderboard.headings[2:], row[2:], strict=True)) for row in report.leaderboard.rows
     }
@@ -92,7 +92,9 @@ def test_of_two_tables_both_are_answered():
     assert lines[1].startswith("Which, on d1: either of these two: boosters and xgboost. No difference above ")
     assert lines[2].startswith("How sure: on d0, 95 % sure, from 5 splits of 20 test rows. The lead over xgboost is ")
     assert lines[2].endswith(" %. On d1, 95 % sure, from 5 splits of 20 test rows.")
-    assert lines[3].startswith("Cost: to train and store both: boosters 0.20 s, 1.0 MB; xgboost 0.40 s, 1.0 MB; ")
+    assert lines[3].startswith(
+        "Cost: to train and store one model each for both: boosters 0.20 s, 1.0 MB; xgboost 0.40 s, 1.0 MB; "
+    )
 
 
 @pytest.mark.parametrize("tables", [1, 2, 3, 9])
@@ -137,7 +139,7 @@ def test_failures_absences_and_missing_cells_are_part_of_the_answer():
 def test_a_leak_is_named_first_and_its_data_set_is_not_counted():
     found = run(CLEAR, CLEAR, CLEAR, CLEAR[::-1], metadata=RunMetadata(audits=suspect("leak")))
     report = build_tables(found)
-    assert "boosters, on 2 of 3 data sets" in report.answer[0]
+    assert "boosters, best on 2 of 3 data sets" in report.answer[0]
     assert "d0: 'x' alone predicts 'y' (--drop x) (not counted)" in told(found, "But")
     assert report.leaderboard.name == "Leaderboard over 3 data sets, without d0 (a leak)"
     assert sum(report.leaderboard.rows[0][2:]) == 3
@@ -147,7 +149,8 @@ def test_a_leak_is_named_first_and_its_data_set_is_not_counted():
     assert "Left out, because a column gives the target away: d0." in ranking.notes
     alone = build_tables(run(CLEAR, metadata=RunMetadata(audits=suspect("leak")))).answer
     assert alone[0].startswith(
-        "Which: do not trust this yet. The data are suspect: 'x' alone predicts 'y' (--drop x). As they are, boosters"
+        "Which: do not trust this yet. The data are suspect: 'x' alone predicts 'y' (--drop x). With the data"
+        " as they are, boosters"
     )
 
 
@@ -160,7 +163,7 @@ def test_shown_equivalence_is_a_tie_in_ranks():
 
 def test_a_leader_by_rank_is_named_with_those_it_is_not_separated_from():
     assert told(run(*[CLEAR] * 10), "How sure") == (
-        "95 % sure of what is shown. By average rank over 10 data sets, boosters (1.00) is ahead of all others."
+        "95 % sure of each answer given. By average rank over 10 data sets, boosters (1.00) is ahead of all others."
     )
     close = run(*[(0.5, 0.5 + 0.001 * (-1) ** i, 0.9) for i in range(10)])
     assert told(close, "How sure").endswith(
@@ -191,7 +194,7 @@ def with_rule(found, config, rule):
 
 def test_where_a_trivial_prediction_wins_nobody_is_best_and_it_is_said():
     found = with_rule(run(CLEAR, CLEAR, CLEAR), "d0/gbdt", 0.1)
-    assert told(found, "Which").startswith("boosters, on 2 of 3 data sets (2 as the best)")
+    assert told(found, "Which").startswith("boosters, best on 2 of 3 data sets")
     assert "cannot say" not in told(found, "Which")
     assert told(found, "But") == "on d0 even the best is no better than a trivial rule."
     report = build_tables(found)
@@ -208,7 +211,7 @@ def test_the_leaderboard_counts_every_data_set_once_for_each_library():
     board = build_document(found).leaderboard
     assert board.name == "Leaderboard over 3 data sets"
     assert board.headings == (
-        *("Library", "Average rank (gbdt)", "Best", "As good as the best", "Cannot say", "Behind", "No result"),
+        *("Library", "Average rank ↓", "Best", "As good as the best", "Cannot say", "Behind", "No result"),
         "Failed cells",
     )
     counts = {row[0]: row[2:] for row in board.rows}
@@ -221,7 +224,7 @@ def test_the_leaderboard_counts_every_data_set_once_for_each_library():
 @pytest.mark.parametrize("render", [BenchmarkDocument.to_html, BenchmarkDocument.to_markdown])
 def test_answer_and_leaderboard_are_in_the_page_and_in_markdown(render):
     text = render(build_document(run(CLEAR, CLEAR, CLEAR)))
-    assert "boosters, on 3 of 3 data sets (3 as the best)" in text
+    assert "boosters, best on 3 of 3 data sets" in text
     assert "Leaderboard over 3 data sets" in text
 
 

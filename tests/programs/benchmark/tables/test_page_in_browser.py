@@ -100,7 +100,7 @@ def test_a_printed_report_has_the_answer_on_page_one_and_at_most_a_page_per_data
 def test_the_answer_and_the_leaderboard_come_first(visit):
     page = visit("many").page
     top = page.locator("#summary")
-    assert top.locator(".headline").inner_text().startswith("Which: boosters, on 2 of 3 data sets (1 as the best,")
+    assert top.locator(".headline").inner_text().startswith("Which: boosters, on 2 of 3 data sets (best on 1,")
     assert "But: 1 cell of 45 failed (sklearn 1)." in top.locator("li").all_inner_texts()
     assert top.locator("tbody tr").first.inner_text().split()[0] == "boosters"
     assert top.bounding_box()["y"] < page.locator("#results").bounding_box()["y"]

@@ -89,7 +89,7 @@ def test_the_headline_of_one_benchmark_is_its_answer_and_of_several_counts_what_
     assert document.answer[1].startswith("Which, on iron: xgboost is best. ")
     more = run_of({"xgboost": 0.1}, {"xgboost": 0.1}, config="gold/gbdt").results
     three = build_document(factories.collection([*run.results, *both, *more]))
-    assert three.answer[0].startswith("Which: xgboost, on 2 of 3 data sets (2 as the best)")
+    assert three.answer[0].startswith("Which: xgboost, best on 2 of 3 data sets")
     board = {row[0]: dict(zip(three.leaderboard.headings, row, strict=True)) for row in three.leaderboard.rows}
     assert board["xgboost"]["Depends on the profile"] == 1
     assert [ranking.name for ranking in document.rankings] == ["gbdt, parity", "gbdt, defaults"]

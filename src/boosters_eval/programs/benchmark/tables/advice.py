@@ -29,7 +29,11 @@ _NAMED = 5  # competitors whose costs are told; of more, the lowest and the high
 # What concerns one execution of a command, and with how many values.
 _OF_ONE_RUN = {"--resume", "--rerun-failed", "--dry-run", "-v", "--verbose", "-q", "--quiet", "--open"}
 _WITH_VALUE = {"-o", "--output", "-f", "--format", "--name", "--verdict"}
-_MENDED = {"leak": "leave that out", "groups": "keep groups whole", "drift": "split by time"}
+_MENDED = {
+    "leak": "leave that column out",
+    "groups": "keep each group on one side of the split",
+    "drift": "split by time",
+}
 
 
 @dataclass(frozen=True)
@@ -66,15 +70,15 @@ class Costs:
         order = sorted(self.times, key=lambda name: self.times[name])
         if not order:
             return ""
-        over = "" if self.tables == 1 else f" {'both' if self.tables == 2 else f'all {self.tables}'}"
+        over = "" if self.tables == 1 else f" each for {'both' if self.tables == 2 else f'all {self.tables}'}"
         mark = dict.fromkeys(fastest, " (shown to be the fastest)")
         times = {name: f"{number(self.times[name], 2)} s{mark.get(name, '')}" for name in order}
         sizes = {name: f"{number(self.sizes[name], 2)} MB" for name in sorted(self.sizes, key=self.sizes.__getitem__)}
         if len(order) > _NAMED:
             stored = f"; to store, {_tell_range(sizes)}" if sizes else ""
-            return f"to train{over}, {_tell_range(times)}{stored}. {self.how}."
+            return f"to train one model{over}, {_tell_range(times)}{stored}. {self.how}."
         each = (f"{name} {times[name]}{f', {sizes[name]}' if name in sizes else ''}" for name in order)
-        return f"to train{' and store' if sizes else ''}{over}: {'; '.join(each)}. {self.how}."
+        return f"to train{' and store' if sizes else ''} one model{over}: {'; '.join(each)}. {self.how}."
 
 
 def _values(results: Sequence[BenchmarkResult], field: str) -> list[float]:

@@ -68,7 +68,9 @@ class TableAnswer:
     def whole(self) -> str:
         """Which library, with all that changes it, in sentences."""
         start = (
-            f"do not trust this yet. The data are suspect: {self.suspicion}. As they are, " if self.suspicion else ""
+            f"do not trust this yet. The data are suspect: {self.suspicion}. With the data as they are, "
+            if self.suspicion
+            else ""
         )
         return f"{start}{'. '.join([self.which, *self.rest])}."
 
@@ -193,8 +195,8 @@ class Contest:
         gap = self._widest(names)
         if gap is None or gap == 0:
             return f"{which}. They have the same {self.what}"
-        within = tell_margin(self.pairs[names[1]])
-        return f"{which}. No difference above {_size(gap)} in {self._error} is plausible (below {within} is as good)"
+        equal = f"less than {tell_margin(self.pairs[names[1]])} counts as equal"
+        return f"{which}. No difference above {_size(gap)} in {self._error} is plausible ({equal})"
 
     def _tell_open(self) -> str:
         """What is not known, and how far from the leader the rows may be."""
@@ -257,7 +259,7 @@ class Contest:
             return ""
         pair, bounds = self.pairs[name], self.bounds(name)
         words = {"better": "worse", "equivalent": "as good", "inconclusive": "cannot say", "worse": "better"}
-        if bounds is None or -1.0 in bounds or 1.0 in bounds:  # anything is possible
+        if bounds in (None, (0.0, 0.0)) or -1.0 in bounds or 1.0 in bounds:  # nothing, or anything, is possible
             return words[pair.verdict]
         turned = self.column.higher_is_better and not self.column.best
         low, high = (-100 * bounds[1], -100 * bounds[0]) if turned else (100 * bounds[0], 100 * bounds[1])

@@ -142,7 +142,7 @@ def _answer_many(
     yield f"{WHICH}: {_count(judged) if judged else 'no answer: nothing is judged here'}."
     ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in rankings]
     decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
-    sure = f"{100 * (1 - alpha):g} % sure of what is shown" if decided else "not sure of any order"
+    sure = f"{100 * (1 - alpha):g} % sure of each answer given" if decided else "not sure of any order"
     yield f"{SURE}: {'. '.join([sure, *ranked])}."
     but = "; ".join(_list_reservations(answers, short, leaks, results))
     if but:
@@ -170,11 +170,11 @@ def _count(judged: Mapping[str, Mapping[str, str]]) -> str:
     others = sorted(
         (name for name in good if name not in first and good[name][0]), key=lambda name: good[name], reverse=True
     )
-    parts = [
-        f"{most[1]} as the best" if most[1] else "",
-        f"{most[0] - most[1]} as good as the best" if most[0] > most[1] else "",
-    ]
-    text = f"{join_words(first)}, on {most[0]} of {total} ({', '.join(filter(None, parts))})"
+    text, each = join_words(first), ", each" if len(first) > 1 else ","
+    if 0 < most[1] < most[0]:
+        text += f"{each} on {most[0]} of {total} ({BEST} on {most[1]}, {LEVEL} on {most[0] - most[1]})"
+    else:
+        text += f"{each} {BEST if most[1] else LEVEL} on {most[0]} of {total}"
     text += f". Then {', '.join(f'{name} on {good[name][0]}' for name in others)}" if others else ""
     where = join_words(open_, most=_NAMED)
     return f"{text}{worse}" + (f". Cannot say on {len(open_)} ({where})" if open_ else "")
@@ -265,7 +265,7 @@ def build_leaderboard(
         name=f"Leaderboard over {count_of(len(judged), 'data set')}{left}",
         headings=(
             " ".join(dict.fromkeys(name for table in tables for name in table.row_names)),
-            *(f"Average rank ({ranking.name})" for ranking in rankings),
+            *(f"Average rank{'' if ranking.n == len(every) else f' ({ranking.name})'} ↓" for ranking in rankings),
             *(standing.capitalize() for standing in standings),
             *(("Failed cells",) if shown_failures else ()),
         ),

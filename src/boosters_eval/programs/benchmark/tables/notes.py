@@ -121,10 +121,9 @@ def _unlike(contenders: Sequence[Contender]) -> Iterator[Doubt]:
     for name in marked:
         share = leaves[name] / (sum(others) / len(others)) if name in leaves and others else 1.0
         if not 1 / _LEAVES_UNLIKE < share < _LEAVES_UNLIKE:
-            times = f"{share:.1f} times the leaves" if share > 1 else f"{percent(share, sign=False)} of the leaves"
-            size, who = "larger" if share > 1 else "smaller", clean(name)
-            text = f"Not all are set up alike: {who} cannot be, and its trees have {times} of the others"
-            yield Doubt(text, f"{who} grows much {size} trees")
+            times = f"{share:.1f} times" if share > 1 else percent(share, sign=False) + " of"
+            size, unlike = "larger" if share > 1 else "smaller", f"{clean(name)} cannot be set up like the others"
+            yield Doubt(f"{unlike}: its trees have {times} their leaves", f"{unlike} (much {size} trees)")
             return
 
 
