@@ -120,7 +120,7 @@ def test_a_worse_pair_fails_in_one_sentence(project, run_pytest, recorded):
     result.assert_outcomes(passed=1, failed=2, deselected=1)
     result.stdout.re_match_lines(
         [
-            r"iris/gbdt boosters: Log loss \S+ > baseline \S+ \(\+50\.0%, tolerance 2 %\)",
+            r"iris/gbdt boosters: Log loss \S+ > baseline \S+ \(\+50\.0 %, tolerance 2 %\)",
             r"gone/gbdt catboost: skipped, in the baseline, but not in the run",
         ]
     )

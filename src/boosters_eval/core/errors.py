@@ -12,7 +12,7 @@ from boosters_eval.core.terms import the
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-Name = TypeVar("Name")
+T = TypeVar("T")
 
 
 class ExitCode(IntEnum):
@@ -147,7 +147,7 @@ def require(name: str, value: object, kinds: type | tuple[type, ...], accepts: s
         raise ConfigError(f"{the(name)} must be {accepts}. Got {value!r} instead.")
 
 
-def find_doubled(names: Iterable[Name]) -> list[Name]:
+def find_doubled(names: Iterable[T]) -> list[T]:
     """What is there more than once, in the time of one look: a file may have a million names."""
     return [name for name, count in Counter(names).items() if count > 1]
 
