@@ -14,14 +14,13 @@ NULLS = (
     Scene("multiclass", "LightGBM", 1000),
     Scene("ranking", "ridge", 8000),
 )
-FOUND = (
-    Scene("regression", "LightGBM", 2000),
-    Scene("regression", "LightGBM", 5000),
-    Scene("binary", "LightGBM", 5000),
-    Scene("multiclass", "LightGBM", 5000),
-)
-SMALL = Scene("regression", "LightGBM", 1000)
-CORNER = "a corner of two columns"  # the hardest: of 1 000 rows it is found in about 78 %
+FOUND = {  # with how many repetitions: more of the hardest
+    Scene("regression", "LightGBM", 1000): 150,
+    Scene("regression", "LightGBM", 2000): 50,
+    Scene("regression", "LightGBM", 5000): 50,
+    Scene("binary", "LightGBM", 5000): 50,
+    Scene("multiclass", "LightGBM", 5000): 50,
+}
 
 
 def test_planted_slices_are_found_in_a_small_simulation():
@@ -43,13 +42,6 @@ def test_equal_learners_have_no_slice_in_95_percent(scene, simulated):
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", FOUND, ids=str)
 def test_a_planted_slice_of_a_tenth_with_half_more_error_is_found_in_80_percent(scene, simulated):
-    for kind, hits in count_found(scene, range(50)).items():
-        assert simulated("A planted slice is found", f"{scene}: {kind}", hits, 50, "≥ 80 %") >= 0.8
-
-
-@pytest.mark.slow
-def test_of_1000_rows_a_slice_is_found_in_80_percent_and_a_corner_in_two_thirds(simulated):
-    for kind, hits in count_found(SMALL, range(50)).items():
-        promised = 0.66 if kind == CORNER else 0.8
-        rate = simulated("A planted slice is found", f"{SMALL}: {kind}", hits, 50, f"≥ {100 * promised:.0f} %")
-        assert rate >= promised
+    n = FOUND[scene]
+    for kind, hits in count_found(scene, range(n)).items():
+        assert simulated("A planted slice is found", f"{scene}: {kind}", hits, n, "≥ 80 %") >= 0.8

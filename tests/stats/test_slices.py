@@ -96,6 +96,27 @@ def test_a_slice_on_which_the_first_is_always_wrong_is_found_although_nothing_va
     assert found.slices[0].difference.error > 0
 
 
+def test_roots_are_compared_by_their_difference_where_few_rows_make_the_error_of_the_second():
+    rng = np.random.default_rng(0)
+    features = Features(rng.integers(6, size=(2000, 2)).astype(float), frozenset({0, 1}))
+    a, b = rng.normal(size=(2, 2000)) ** 2
+    exact = np.where(rng.random(2000) < 0.015, 1.0, 1e-4 * b)
+    found = find_slices(features, PairedErrors(a, np.where(features.values[:, 1] == 3, exact, b), root=True))
+    low, high = found.interval(found.slices[0])
+    assert not found.slices[0].relative
+    assert 0.6 < low < high < 1.2
+
+
+def test_roots_are_compared_by_their_ratio_and_the_interval_is_that_of_the_difference():
+    features = make_features()
+    found = find_slices(features, enlarge(make_errors(), features.values[:, 0] > 1.2))
+    first = found.slices[0]
+    low, high = first.difference.interval(2 * found.level)
+    assert first.relative
+    assert first.difference.estimate == pytest.approx(np.log(first.a / first.b))
+    assert found.interval(first) == pytest.approx((first.b * (np.exp(low) - 1), first.b * (np.exp(high) - 1)))
+
+
 def test_equal_errors_have_no_slice_and_nothing_to_detect():
     errors = make_errors()
     found = find_slices(make_features(), PairedErrors(errors.a, errors.a, root=True))

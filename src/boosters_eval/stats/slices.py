@@ -10,6 +10,10 @@ share the level. A slice is told if both hold on the half that it was not found 
 Halves share their models, so the luck of the training (see `stats/rows.py`) is in both. In variances of the rows of a
 slice it is what it is for all rows, and half of it counts for half of the rows.
 
+Squared errors vary in proportion to their size, so a difference is the less sure the larger it is. The roots of their
+means are compared by the logarithm of their ratio instead, in which what both have in common cancels; by their
+difference, as other means are, where that rests on more rows or one library has no error.
+
 One row in twenty differs by so much that it would decide where to look: for the search alone, differences are limited
 to what the others have. What is told of a slice is computed from all its rows as they are.
 """
@@ -92,6 +96,11 @@ class PairedErrors:
     root: bool = False
     tested: float = 1.0  # the share of all rows of the data set that these are
 
+    @property
+    def unit(self) -> IntArray:
+        """Of each row, counted from 0."""
+        return np.arange(len(self.a)) if self.units is None else np.unique(self.units, return_inverse=True)[1]
+
     def take(self, rows: Mask) -> PairedErrors:
         weights = None if self.weights is None else self.weights[rows]
         units = None if self.units is None else self.units[rows]
@@ -120,8 +129,14 @@ class Slice:
     conditions: tuple[Condition, ...]
     a: float  # the metric's error of either library
     b: float
-    difference: StudentT  # a - b
+    difference: StudentT  # a - b, or the logarithm of a / b
     elsewhere: StudentT  # how much more that is than elsewhere
+    relative: bool = False
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Of a - b."""
+        low, high = self.difference.interval(alpha)
+        return (self.b * math.expm1(low), self.b * math.expm1(high)) if self.relative else (low, high)
 
     def is_shown(self, level: float) -> bool:
         return max(self.difference.greater(0.0), self.elsewhere.greater(0.0)) < level
@@ -139,26 +154,21 @@ class SearchedSlices:
 
     def interval(self, found: Slice) -> tuple[float, float]:
         """Of a slice: together they hold at least at 1 - alpha."""
-        return found.difference.interval(2 * self.level)
+        return found.interval(2 * self.level)
 
 
 def find_slices(features: Features, errors: PairedErrors, *, alpha: float = 0.05, seed: int = 0) -> SearchedSlices:
     """The slices on which the first library loses to the second."""
-    units = np.arange(len(errors.a)) if errors.units is None else errors.units
-    names, unit = np.unique(units, return_inverse=True)
-    first = np.zeros(len(names), dtype=bool)
-    first[np.random.default_rng(seed).permutation(len(names))[: len(names) // 2]] = True
-    tests = [
-        _test(features, one, errors, ~half)
-        for half in (first[unit], ~first[unit])
-        for one in _search(features, errors, half)
-    ]
+    unit = errors.unit
+    count = int(unit.max()) + 1
+    first = np.random.default_rng(seed).permutation(count).argsort()[unit] < count // 2
+    tests = [_test(features, one, errors, ~half) for half in (first, ~first) for one in _search(features, errors, half)]
     level = alpha / max(len(tests), _FEWEST_TESTS)
     shown = [one for one in tests if one is not None and one.is_shown(level)]
-    shown.sort(key=lambda one: -one.difference.interval(2 * level)[0])
+    shown.sort(key=lambda one: -one.interval(2 * level)[0])
     overall = _estimate(errors, np.ones(len(errors.a), dtype=bool), luck=errors.luck)[0]
     tenth = overall.error * math.sqrt((1 + errors.luck / 2) / (1 + errors.luck) * 2 / (TENTH * (1 - TENTH)))
-    detectable = StudentT(0.0, tenth, max(1.0, TENTH * len(names) / 2)).detectable(2 * level) if tenth else None
+    detectable = StudentT(0.0, tenth, max(1.0, TENTH * count / 2)).detectable(2 * level) if tenth else None
     return SearchedSlices(tuple(_drop_repeated(features, shown)), len(tests), level, overall, detectable)
 
 
@@ -316,32 +326,42 @@ def _test(features: Features, found: _Candidate, errors: PairedErrors, half: Mas
     inside = view.select(found.conditions)
     if not 0 < inside.sum() < len(inside):
         return None
-    difference, elsewhere = _estimate(rows, inside, luck=errors.luck / 2)
-    part = rows.take(inside)
-    return Slice(found.conditions, part.value(part.a), part.value(part.b), difference, elsewhere)
+    part, rest = rows.take(inside), rows.take(~inside)
+    a, b, *others = (side.value(errors) for side in (part, rest) for errors in (side.a, side.b))
+    tests = (
+        Slice(found.conditions, a, b, *_estimate(rows, inside, luck=errors.luck / 2, relative=relative), relative)
+        for relative in ((False, True) if errors.root and min(a, b, *others) > 0 else (False,))
+    )
+    return max(tests, key=lambda one: min(one.difference.freedom, one.elsewhere.freedom))
 
 
-def _estimate(errors: PairedErrors, inside: Mask, *, luck: float) -> tuple[StudentT, StudentT]:
+def _measure(mean: float, *, root: bool, relative: bool) -> tuple[float, float]:
+    """A mean of errors on the metric's scale, or the logarithm of its root, and its slope there."""
+    if relative:
+        return 0.5 * math.log(mean), 0.5 / mean
+    return (math.sqrt(mean), 0.5 / math.sqrt(mean) if mean else 0.0) if root else (mean, 1.0)
+
+
+def _estimate(errors: PairedErrors, inside: Mask, *, luck: float, relative: bool = False) -> tuple[StudentT, StudentT]:
     """The difference inside, and how much more it is than outside; of all rows, the same twice."""
-    units = np.arange(len(inside)) if errors.units is None else errors.units
-    names, unit = np.unique(units, return_inverse=True)
+    unit = errors.unit
+    count = int(unit.max()) + 1
 
     def look_at(rows: Mask) -> tuple[float, FloatArray, Mask]:
         part = errors.take(rows)
-        shares, pulls = part.shares / len(part.a), np.zeros(len(part.a))
+        shares, pulls, value = part.shares / len(part.a), np.zeros(len(part.a)), 0.0
         for sign, side in ((1, part.a), (-1, part.b)):
             mean = float(shares @ side)
-            slope = 1.0 if not part.root else 0.5 / math.sqrt(mean) if mean else 0.0
-            pulls += sign * slope * (side - mean)
-        present: Mask = np.bincount(unit[rows], minlength=len(names)) > 0
-        total: FloatArray = np.bincount(unit[rows], shares * pulls, len(names))
-        return part.value(part.a) - part.value(part.b), total, present
+            place, slope = _measure(mean, root=errors.root, relative=relative)
+            value, pulls = value + sign * place, pulls + sign * slope * (side - mean)
+        present: Mask = np.bincount(unit[rows], minlength=count) > 0
+        return value, np.bincount(unit[rows], shares * pulls, count), present
 
     def as_test(estimate: float, pulls: FloatArray) -> StudentT:
-        count = len(pulls)
+        n = len(pulls)
         pulls = pulls - pulls.mean()
-        error = math.sqrt(float(pulls @ pulls) * count / max(count - 1, 1) * (1 + luck))
-        return StudentT(estimate, max(error, abs(estimate) / count), count_freedom(pulls))
+        error = math.sqrt(float(pulls @ pulls) * n / max(n - 1, 1) * (1 + luck))
+        return StudentT(estimate, max(error, abs(estimate) / n), count_freedom(pulls))
 
     value, pulls, present = look_at(inside)
     if inside.all():

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.where.request import WhereRequest
     from boosters_eval.runners.result import BenchmarkResult
-    from boosters_eval.stats.inference import StudentT
     from boosters_eval.stats.slices import Condition, SearchedSlices, Slice
 
 _MOST_ROWS = 10  # of the worst
@@ -81,7 +80,7 @@ def find_where(request: WhereRequest) -> FoundSlices:
     table = open_recorded(str(pair.first.data_digest), pair.first.dataset_name, pair.first.task)
     evidence = _gather(fits, metric, table)
     columns = _Columns.of(table, evidence.rows, pair.first.task)
-    alpha, n_units = results.metadata.level(), len(np.unique(_units(evidence.errors)))
+    alpha, n_units = results.metadata.level(), int(evidence.errors.unit.max()) + 1
     searched = None
     if n_units >= LEAST_UNITS:
         if columns.features.values.size > _LONG:
@@ -90,7 +89,7 @@ def find_where(request: WhereRequest) -> FoundSlices:
     if len(fits) == 1:
         remarks.append("The run has one split: what is told is true of these two models, and may be luck of training.")
     judge = _Told(evidence, columns, metric, searched)
-    whole = evidence.errors
+    a, b = map(evidence.errors.value, (evidence.errors.a, evidence.errors.b))
     return FoundSlices(
         run=str(results.run_id),
         dataset=pair.first.dataset_name,
@@ -108,8 +107,8 @@ def find_where(request: WhereRequest) -> FoundSlices:
         splits=len(fits),
         alpha=alpha,
         tested=None if searched is None else searched.tested,
-        overall=judge.compare(whole, None if searched is None else searched.overall, alpha),
-        detectable=judge.percent_of(whole, None if searched is None else searched.detectable),
+        overall=judge.compare(a, b, None if searched is None else searched.overall.interval(alpha)),
+        detectable=None if searched is None else _percent(searched.detectable, b),
         slices=tuple(map(judge.tell_slice, () if searched is None else searched.slices)),
         worst=tuple(judge.list_worst()),
         remarks=tuple(remarks),
@@ -316,26 +315,20 @@ class _Told:
         best = self.metric.best or 0.0
         return best - error if self.metric.higher_is_better else best + error
 
-    def compare(self, rows: PairedErrors, test: StudentT | None, alpha: float) -> ErrorGap:
-        """Both libraries on some rows, and the interval of their difference where it was tested."""
-        return self._compare(rows.value(rows.a), rows.value(rows.b), None if test is None else test.interval(alpha))
-
-    def _compare(self, a: float, b: float, bounds: tuple[float, float] | None) -> ErrorGap:
+    def compare(self, a: float, b: float, bounds: tuple[float, float] | None = None) -> ErrorGap:
+        """Both errors, and the interval of their difference where it was tested."""
         low, high = bounds or (None, None)
-        shares = (None if each is None or b <= 0 else 100 * each / b for each in (a - b, low, high))
-        names = ("percent", "percent_low", "percent_high")
+        percent, percent_low, percent_high = (_percent(each, b) for each in (a - b, low, high))
         return ErrorGap(
             a=self.score(a),
             b=self.score(b),
             difference=a - b,
             low=low,
             high=high,
-            **dict(zip(names, shares, strict=True)),
+            percent=percent,
+            percent_low=percent_low,
+            percent_high=percent_high,
         )
-
-    def percent_of(self, rows: PairedErrors, difference: float | None) -> float | None:
-        b = rows.value(rows.b)
-        return None if difference is None or b <= 0 else 100 * difference / b
 
     def tell_slice(self, found: Slice) -> LosingSlice:
         assert self.searched is not None  # noqa: S101 (for the type checker)
@@ -345,8 +338,8 @@ class _Told:
             conditions=tuple(map(self.columns.describe, found.conditions)),
             rows=int(inside.sum()),
             share=float(inside.mean()),
-            gap=self._compare(found.a, found.b, self.searched.interval(found)),
-            elsewhere=self.compare(rest, None, 0.0),
+            gap=self.compare(found.a, found.b, self.searched.interval(found)),
+            elsewhere=self.compare(rest.value(rest.a), rest.value(rest.b)),
         )
 
     def list_worst(self) -> list[LostRow]:
@@ -372,5 +365,5 @@ class _Told:
         )
 
 
-def _units(errors: PairedErrors) -> NDArray[Any]:
-    return np.arange(len(errors.a)) if errors.units is None else errors.units
+def _percent(difference: float | None, error: float) -> float | None:
+    return None if difference is None or error <= 0 else 100 * difference / error
