@@ -88,6 +88,10 @@ def test_a_loss_that_cannot_be_excluded_passes_without_a_tick_and_fails_where_pr
     assert strict.exit_code is ExitCode.REGRESSION
     assert list_findings(strict)[0].startswith(f"❌ {asked}")
     assert "❌ cannot say" in render_verdict(strict)
+    absolute = run.regressions("base", margin="rmse=0.005")
+    assert list_findings(absolute)[0].endswith(
+        "by more than 0.005 in 1 of 1 comparison: a loss of up to 0.035 cannot be excluded"
+    )
     assert [AgainstDocument.of(one, None).comparisons[0].fails for one in (check, strict)] == [False, True]
     assert annotate_verdict(strict)[0].startswith("::error title=boosters-eval Cannot say::")
     wide = run.regressions("base", margin="10%", require_proof=True)

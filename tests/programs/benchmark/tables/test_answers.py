@@ -91,6 +91,19 @@ def test_rows_that_are_equivalent_to_the_best_share_its_place():
     assert told["How sure"] == f"95 % sure, from {SPLITS}."
 
 
+def test_a_margin_in_the_unit_of_the_metric_is_told_with_a_gap_in_the_same_unit():
+    told = which(scores(spread=0.0001), options={"margin": "rmse=0.01"})
+    assert re.search(r" No difference above 0\.000\d+ in RMSE is plausible \(below 0\.01 is as good\)\.$", told)
+
+
+@pytest.mark.parametrize(("fewest", "rows"), [(19, "20"), (11, "11 to 20")])
+def test_splits_of_several_sizes_are_told_with_the_fewest_and_the_most_rows(fewest, rows):
+    first, *others = scores(spread=0.0001)
+    assert answer([changed(first, n_valid=fewest), *others])["How sure"] == (
+        f"95 % sure, from 5 splits of {rows} test rows."
+    )
+
+
 def test_the_gap_that_is_plausible_is_that_of_the_widest_interval():
     table = table_of(scores({"sklearn": 0.1}, 0.0002, libraries=FIVE))
     assert table.answer[0].startswith("Which: any of these four: ")

@@ -94,10 +94,12 @@ def tell_finding(check: AgainstCheck, finding: RivalFinding) -> str:
 
 
 def _tell_loss(finding: RivalFinding) -> str:
-    """How large a loss the evidence leaves possible."""
+    """How large a loss the evidence leaves possible, in the unit of the margin."""
     pair = finding.comparison
     if pair is None or finding.loss is None:
         return "no loss can be excluded"
+    if pair.margin is not None:
+        return f"a loss of up to {number(finding.loss * (pair.error_b or 0.0), 2)} cannot be excluded"
     lost = f"{percent(finding.loss, sign=False)}{name_error(finding.quantity, pair.best, ' of ')}"
     return f"a loss of up to {lost} cannot be excluded"
 

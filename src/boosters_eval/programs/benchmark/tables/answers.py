@@ -93,7 +93,7 @@ class Contest:
 
     column: Column
     found: ComparisonTable
-    rows: int | None = None  # that a split tests
+    sizes: tuple[int, ...] = ()  # the rows that each split tests
     more: MoreSplits | None = None  # None: more seeds are not more splits
     unbeaten: Mapping[str, str] = field(default_factory=dict)  # by row that is not better than it: the trivial rule
 
@@ -163,7 +163,11 @@ class Contest:
         counts = [self.pairs[name].n for name in names or self.pairs]
         low, high = min(counts), max(counts)
         text = count_of(high, "split") if low == high else f"{low} to {high} splits"
-        return text if self.rows is None else f"{text} of {group_digits(self.rows)} test rows"
+        if not self.sizes:
+            return text
+        fewest, most = min(self.sizes), max(self.sizes)  # folds that differ by one row are of one size
+        start = f"{group_digits(fewest)} to " if most - fewest > 1 else ""
+        return f"{text} of {start}{group_digits(most)} test rows"
 
     def name_which(self) -> str:
         if self.lost:
@@ -295,7 +299,10 @@ class Contest:
         return abs(pair.percent) / 100
 
     def _widest(self, names: Sequence[str]) -> float | str | None:
-        """The largest gap between rows that their intervals leave, as a share of the larger error, or as a number."""
+        """The largest gap between rows that their intervals leave, as a share of the larger error.
+
+        As a number where shares mean nothing, or where the margin is a number too.
+        """
         found = [self.found.get(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         gaps, sizes = [], []
         for pair in found:
@@ -306,7 +313,7 @@ class Contest:
             scale = _scale(pair)
             if pair.ratio is not None:
                 gaps.append(max(1 - low, 1 - 1 / high))
-            elif scale is not None:
+            elif scale is not None and pair.margin is None:
                 gaps.append(sizes[-1] / scale if scale else 0.0)
         if len(gaps) < len(found):
             return number(max(sizes), 2)

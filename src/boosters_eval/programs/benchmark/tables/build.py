@@ -252,7 +252,7 @@ def _contest(
     return Contest(
         deciding,
         found,
-        max((result.n_valid for one in contenders for result in one.results if result.n_valid), default=None),
+        tuple(result.n_valid for one in contenders for result in one.results if result.n_valid),
         _more_splits(deciding, contenders, options),
         unbeaten,
     )
