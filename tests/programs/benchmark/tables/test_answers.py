@@ -93,7 +93,9 @@ def test_rows_that_are_equivalent_to_the_best_share_its_place():
 
 def test_a_margin_in_the_unit_of_the_metric_is_told_with_a_gap_in_the_same_unit():
     told = which(scores(spread=0.0001), options={"margin": "rmse=0.01"})
-    assert re.search(r" No difference above 0\.000\d+ in RMSE is plausible \(below 0\.01 is as good\)\.$", told)
+    assert re.search(
+        r" No difference above 0\.000\d+ in RMSE is plausible \(less than 0\.01 counts as equal\)\.$", told
+    )
 
 
 @pytest.mark.parametrize(("fewest", "rows"), [(19, "20"), (11, "11 to 20")])
@@ -469,6 +471,7 @@ def test_from_python_the_command_is_made_from_the_results_or_the_parameter_is_na
     line = next_of(known, command=())
     assert line.startswith("weigh the cost, measured fairly: boosters-eval compare --dataset iris ")
     assert parse(line).timing_mode
+    assert parse(next_of(known, command=(), margin=("rmse=0.004",))).margin == ("rmse=0.004",)
     assert next_of(won, command=()) == "weigh the cost, measured fairly: call compare() again with timing_mode=True"
 
 

@@ -235,7 +235,7 @@ def _find_words(results: ResultCollection) -> list[str] | None:
         return None
     libraries = {result.library for result in results.results}
     known = libraries - results.metadata.facts.targets.keys() <= set(RUNNERS)
-    return derive_command(results) if known else None
+    return derive_command(results, results.metadata.margins().words) if known else None
 
 
 def _datasets(results: ResultCollection) -> set[str]:

@@ -209,14 +209,14 @@ def list_commands(results: ResultCollection, margin: Sequence[str] = ()) -> tupl
     if not typed and not results.results:
         return ()
     judged = ["--margin", *margin] if margin else []
-    lines = [["boosters-eval", *(typed or [*derive_command(results), *judged])]]
+    lines = [["boosters-eval", *(typed or derive_command(results, margin))]]
     if results.run_id:
         lines.append(["boosters-eval", "report", "--run", results.run_id, *judged])
     return tuple(shlex.join(map(clean, words)) for words in lines)
 
 
-def derive_command(results: ResultCollection) -> list[str]:
-    """The words of a command that runs the same."""
+def derive_command(results: ResultCollection, margin: Sequence[str]) -> list[str]:
+    """The words of a command that runs the same, and judges it alike."""
     ours = results.results
     seeds = len(dict.fromkeys(result.seed for result in ours))
     folds = len({result.fold for result in ours if result.fold is not None})
@@ -237,7 +237,7 @@ def derive_command(results: ResultCollection) -> list[str]:
     words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
     profiles = {result.profile for result in ours}
     words += ["--profile", "both" if len(profiles) > 1 else "defaults"] if "defaults" in profiles else []
-    return words
+    return [*words, "--margin", *margin] if margin else words
 
 
 def _reference(name: str, builds: Mapping[str, Build]) -> str:
