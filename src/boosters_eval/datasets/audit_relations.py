@@ -196,13 +196,13 @@ def find_leaks(columns: Sequence[SampledColumn], target: AuditTarget) -> Iterato
             yield column.name, score
 
 
-def find_same_columns(columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, str]]:
+def find_same_columns(columns: Sequence[SampledColumn], y: NDArray[np.float64]) -> Iterator[tuple[str, str, str]]:
     """A column, an earlier one that says the same, and in which sense. Each column is named at most once as a copy."""
     if not columns or len(columns[0].numbers) < LEAST_ROWS:
         return
     told: set[str] = set()
     seen: dict[bytes, str] = {}
-    rows = len(np.unique(hash_rows([column.numbers for column in columns])))  # copies of a row are no evidence
+    rows = len(np.unique(hash_rows([*(column.numbers for column in columns), y])))  # copies of a row are no evidence
     for column in columns:
         if 2 <= len(column.counts) <= min(_MOST_LEVELS, rows / 2):
             other = seen.setdefault(_pattern(column.numbers).tobytes(), column.name)

@@ -229,7 +229,8 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
         group = f"; or --split group:{shlex.quote(name)}" if name in categories else ""
         tell("leak", name, note, _several("--drop", [name]) + group)
     ids = found.get("id", {})  # which are to be dropped, rather than what rises with them
-    for name, other, sense in relations.find_same_columns([column for column in usual if column.name not in ids]):
+    y = subject.y if sample is None else subject.y[sample]
+    for name, other, sense in relations.find_same_columns([column for column in usual if column.name not in ids], y):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
     known = found.get("leak", {}).keys() | ids.keys()
     for kind, name, note, option in _splits(subject, [c for c in columns if c.name not in known], sample, ids):
