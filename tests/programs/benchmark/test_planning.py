@@ -122,16 +122,54 @@ def test_more_folds_than_rows_are_refused(faulty):
         plan_of(tiny_config("none", folds=61))
 
 
-def test_setting_without_effect_is_said_and_equal_variants_are_refused():
+def test_setting_without_effect_is_said_and_equal_variants_are_one_row():
     from boosters_eval import GrowthStrategy, TrainingConfig, prepare_comparison
-    from boosters_eval.core.errors import ConfigError
 
     leafwise = TrainingConfig(growth_strategy=GrowthStrategy.LEAFWISE)
     prepared = prepare_comparison("iris", "sklearn", seeds=1, training=leafwise.replace(max_depth=3))
     assert "max_depth=3 has no effect in iris/gbdt" in prepared.notes
     twins = {"a": leafwise.replace(max_depth=3), "b": leafwise.replace(max_depth=9)}
-    with pytest.raises(ConfigError, match="'a' and 'b' are the same"):
-        prepare_comparison("iris", "sklearn", seeds=1, variants=twins)
+    prepared = prepare_comparison("iris", "sklearn", seeds=1, variants=twins | {"c": TrainingConfig()})
+    assert [spec.variant for spec in prepared.plan.specs] == ["a = b", "c"]
+    assert "iris: 'a' and 'b' are the same here, and one row" in prepared.notes
+
+
+def test_more_threads_than_there_are_come_out_as_one_row(monkeypatch):
+    from boosters_eval import prepare_suite
+    from boosters_eval.programs.benchmark import planning
+
+    for cores, rows in ((1, ["single = multi-4 = multi-auto"]), (2, ["single", "multi-4 = multi-auto"])):
+        monkeypatch.setattr(planning, "resolve_threads", lambda n, most=cores: most if n < 0 else min(n, most))
+        plan = prepare_suite("ablation-threading", seeds=1).plan
+        assert [spec.variant for spec in plan.specs] == rows
+        assert len(plan.cells) == len(rows)
+
+
+def test_configs_of_one_library_that_differ_are_rows_of_one_table():
+    from boosters_eval import BenchmarkConfig, BenchmarkSuite, TrainingConfig, prepare_comparison, prepare_suite
+    from boosters_eval.datasets import DATASETS
+
+    boosters = ["gbdt", "gblinear", "linear_trees"]
+    plan = prepare_comparison("iris", "boosters", boosters, seeds=1).plan
+    assert [spec.variant for spec in plan.specs] == boosters
+    data = DATASETS["iris"]
+    depths = [
+        BenchmarkConfig(
+            f"iris/{d}-{l2}", data, data.task, training=TrainingConfig(max_depth=d, l2=l2), libraries=("x",)
+        )
+        for d, l2 in ((3, 1.0), (3, 0.0), (8, 0.0))
+    ]
+    both = [config.replace(libraries=("sklearn", "lightgbm")) for config in depths]
+    ours = [config.replace(libraries=("sklearn",)) for config in depths]
+    plan = prepare_suite(BenchmarkSuite("own", ours), seeds=1).plan
+    assert [spec.variant for spec in plan.specs] == [
+        "max_depth=3, l2=1.0",
+        "max_depth=3, l2=0.0",
+        "max_depth=8, l2=0.0",
+    ]
+    assert {spec.variant for spec in prepare_suite(BenchmarkSuite("own", both), seeds=1).plan.specs} == {None}
+    other = [ours[0], ours[1].replace(validation_fraction=0.5)]  # scores on other splits are no rows of one table
+    assert {spec.variant for spec in prepare_suite(BenchmarkSuite("own", other), seeds=1).plan.specs} == {None}
 
 
 def test_plan_survives_its_file(faulty):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, MissingLibraryError, require
@@ -126,6 +128,38 @@ def add_defaults(benchmarks: Benchmarks) -> Benchmarks:
         lacking = [item for item in benchmarks.unavailable if item.spec == config.name]
         absent += [*lacking, *(item.replace(spec=own.name) for item in lacking)]
     return replace(benchmarks, configs=tuple(configs), unavailable=tuple(absent))
+
+
+def name_variants(benchmarks: Benchmarks) -> Benchmarks:
+    """Where a single library meets itself on a data set, what differs between its configs names the rows."""
+    groups: dict[Any, list[BenchmarkConfig]] = {}
+    for config in benchmarks.configs:
+        alike = config.model_dump(include=_SHARED, mode="json")
+        groups.setdefault((config.dataset.name, json.dumps(alike, sort_keys=True)), []).append(config)
+    named: dict[str, BenchmarkConfig] = {}
+    for group in groups.values():
+        if len(group) == 1 or len(group[0].libraries) != 1 or any(config.variant is not None for config in group):
+            continue
+        labels = _label_differences(group)
+        if len(set(labels)) == len(group):
+            named |= {config.name: config.replace(variant=label) for config, label in zip(group, labels, strict=True)}
+    return replace(benchmarks, configs=tuple(named.get(config.name, config) for config in benchmarks.configs))
+
+
+# What configs must have in common for their scores to be comparable, besides the data set.
+_SHARED = {"task", "libraries", "validation_fraction", "seeds", "folds", "profile", "split", "splits"}
+
+
+def _label_differences(configs: Sequence[BenchmarkConfig]) -> list[str]:
+    """The settings of each config that not all of them share; those that are names go without the parameter's."""
+    settings = [{"booster": config.booster_type, **dict(config.training)} for config in configs]
+    differing = [name for name in settings[0] if len({each[name] for each in settings}) > 1]
+    return [
+        ", ".join(
+            str(each[name].value) if isinstance(each[name], Enum) else f"{name}={each[name]}" for name in differing
+        )
+        for each in settings
+    ]
 
 
 def select_benchmarks(

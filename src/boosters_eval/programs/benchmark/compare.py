@@ -12,7 +12,12 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, tell, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import PlannedRun, check_names
-from boosters_eval.programs.benchmark.benchmarks import add_defaults, make_comparison, select_benchmarks
+from boosters_eval.programs.benchmark.benchmarks import (
+    add_defaults,
+    make_comparison,
+    name_variants,
+    select_benchmarks,
+)
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
 from boosters_eval.programs.benchmark.policy import read_policy
 from boosters_eval.programs.benchmark.runs import execute_prepared
@@ -58,7 +63,7 @@ def prepare_comparison(request: CompareRequest) -> PreparedRun:
         variants=parse_variants(variants, training) if texts else variants,
         metrics=metric_names(several(request.metrics)),
     )
-    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else benchmarks
+    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else name_variants(benchmarks)
     return prepare(benchmarks, request.seeds, request, max_seeds=request.max_seeds, budget=request.budget)
 
 
@@ -73,7 +78,7 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
         profile=_first_profile(request),
         home=request.home,
     )
-    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else benchmarks
+    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else name_variants(benchmarks)
     if request.policy is not None:
         benchmarks = replace(benchmarks, policy=read_policy(request.policy))
     return prepare(benchmarks, request.seeds, request)

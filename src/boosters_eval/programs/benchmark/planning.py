@@ -30,7 +30,7 @@ from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.seeds import Growth, count_seeds, overrule_seeds
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, UserMetric, find_in_file, find_registered, spec_of
 from boosters_eval.programs.benchmark.targets import for_targets
-from boosters_eval.runners.base import cannot_run
+from boosters_eval.runners.base import FitRequest, cannot_run
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.installed import runner_for, target_of
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
@@ -129,14 +129,14 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     configs = tuple(map(_settle_split, benchmarks.configs))
     settled = replace(benchmarks, configs=configs)
     judged = getattr(settings, "against", None) is not None
-    plan, stored = _make_plan(settled, seeds, timing, wish, elsewhere=is_elsewhere(settings), judged=judged)
+    plan, stored, merged = _make_plan(settled, seeds, timing, wish, elsewhere=is_elsewhere(settings), judged=judged)
     asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
     limited = [
         f"{count} threads were requested; each cell gets the {resolve_threads(count)} that this process may use"
         for count in asked
         if resolve_threads(count) < count
     ]
-    notes = dict.fromkeys([*benchmarks.notes, *limited, *_note_idle_parameters(plan)])
+    notes = dict.fromkeys([*benchmarks.notes, *merged, *limited, *_note_idle_parameters(plan)])
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     audits = {c.dataset.name: load_audit(c.dataset, stored[c.dataset.name]).for_folds(_count_tests(c)) for c in configs}
     hinted = [c for c in configs if c.dataset.audit is not None and hasattr(settings, "against")]
@@ -176,8 +176,10 @@ def _settle_split(config: BenchmarkConfig) -> BenchmarkConfig:
 
 def _make_plan(
     benchmarks: Benchmarks, seeds: int, timing: Timing, n_threads: int | None, *, elsewhere: bool, judged: bool
-) -> tuple[Plan, dict[str, Stored]]:
+) -> tuple[Plan, dict[str, Stored], list[str]]:
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason.
+
+    Variants that come out the same, such as four threads and all of four cores, are one row, and noted.
 
     Where one of them is `judged`, or builds are compared, how a library treats its targets is what is measured.
     """
@@ -190,6 +192,8 @@ def _make_plan(
     specs: list[FitSpec] = []
     refs: list[CellRef] = []
     excluded: list[Exclusion] = []
+    merged: list[str] = []
+    variants: dict[tuple[str, BoosterType, Profile], list[tuple[int, dict[str, Any]]]] = {}
     for config in configs:
         data = stored[config.dataset.name]
         spec = _make_spec(config, data, timing, n_threads, users)
@@ -197,6 +201,19 @@ def _make_plan(
         spec = spec.replace(centered=not judged and not of_builds and _needs_centering(spec, data))
         request = spec.request(0)
         reasons = {name: cannot_run(benchmarks.runner(name), request, elsewhere=elsewhere) for name in config.libraries}
+        if spec.variant is not None:
+            runners = {
+                n: for_targets(benchmarks.runner(n), request, len(spec.targets)) for n in reasons if not reasons[n]
+            }
+            others = variants.setdefault((spec.dataset, spec.booster_type, spec.profile), [])
+            found = _translate(runners, request)
+            same = [at for at, theirs in others if theirs == found and specs[at].n_threads == spec.n_threads]
+            if found and same:
+                first = specs[same[0]]
+                merged.append(f"{spec.dataset}: '{first.variant}' and '{spec.variant}' are the same here, and one row")
+                specs[same[0]] = first.replace(variant=f"{first.variant} = {spec.variant}")
+                continue
+            others.append((len(specs), found))
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         libraries = [name for name, why in reasons.items() if why is None]
         chosen, folds = config.own_seeds or derive_seeds(seeds), range(config.folds) if config.folds else [None]
@@ -212,7 +229,7 @@ def _make_plan(
         specs.append(spec)
     targets = [target_of(benchmarks.runner(name)) for name in dict.fromkeys(ref.target for ref in refs)]
     policy = None if benchmarks.policy is None else benchmarks.policy.model_dump(mode="json", exclude_none=True)
-    return Plan.of(benchmarks.name, specs, refs, excluded, targets, policy), stored
+    return Plan.of(benchmarks.name, specs, refs, excluded, targets, policy), stored, merged
 
 
 def _is_balanced(config: BenchmarkConfig) -> bool:
@@ -372,16 +389,14 @@ def check_growth(specs: Iterable[FitSpec], stored: dict[str, Stored]) -> None:
 
 
 def _note_idle_parameters(plan: Plan) -> list[str]:
-    """Notes on settings without effect; variants that are identical are refused."""
+    """Notes on settings without effect."""
 
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
-        request = replace(spec.request(0), training=training)
-        found = {target.name: _runner_of(target, spec).translate(request) for target in plan.targets_of(spec)}
-        return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
+        runners = {target.name: _runner_of(target, spec) for target in plan.targets_of(spec)}
+        return _translate(runners, replace(spec.request(0), training=training))
 
     usual = TrainingConfig()
     out: list[str] = []
-    seen: dict[tuple[str, BoosterType], list[tuple[FitSpec, dict[str, Any]]]] = {}
     for spec in fit_specs(plan).values():
         training, given = spec.training, native(spec, spec.training)
         if not given or spec.name.endswith(OWN_DEFAULTS):  # it does not run, or is asked for without any
@@ -393,13 +408,13 @@ def _note_idle_parameters(plan: Plan) -> list[str]:
             if name not in ("seed", "n_threads")
             and given == native(spec, training.replace(**{name: getattr(usual, name)}))
         ]
-        others = seen.setdefault((spec.dataset, spec.booster_type), [])
-        for other, theirs in others if spec.variant else ():
-            if theirs == given and other.n_threads == spec.n_threads:
-                names = f"'{other.variant}' and '{spec.variant}'"
-                raise ConfigError(f"The variants {names} are the same for every library in {spec.dataset}.")
-        others.append((spec, given))
     return out
+
+
+def _translate(runners: Mapping[str, type[Runner]], request: FitRequest) -> dict[str, Any]:
+    """What each library is given, with what is not exact about it."""
+    found = {name: runner.translate(request) for name, runner in runners.items()}
+    return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
 
 
 def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
