@@ -396,3 +396,24 @@ def test_a_quality_report_in_json_serves_as_results_and_as_a_baseline(tmp_path):
     recorded = read_baseline(path)
     assert [result.key for result in recorded.results] == [("toy/gbdt", "boosters"), ("toy/gbdt", "xgboost")]
     assert recorded.results[0].primary.per_seed == {"42": 0.5, "1379": 0.5, "2716": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("written", "spec"),
+    [
+        *(("Rmse", "rmse"), ("Mae", "mae"), ("Mape", "mape"), ("RSquared", "r2"), ("PinballLoss", "pinball")),
+        *(("LogLoss", "logloss"), ("Accuracy", "accuracy"), ("Auc", "auc_roc"), ("F1", "f1"), ("F1@0.3", "f1@0.3")),
+        *(("MultiLogLoss", "mlogloss"), ("MultiAccuracy", "accuracy"), ("RMSE", "rmse"), ("AUC", "auc_roc")),
+    ],
+)
+def test_metrics_are_known_by_the_spelling_of_the_rfc(written, spec):
+    assert get(written).spec == spec
+
+
+def test_names_of_the_rfc_are_known_whatever_their_case():
+    assert RUNNERS["XGBoost"] is XGBoostRunner
+    assert DATASETS["cover_type"].name == "covertype"
+    assert SUITES["Quick"].name == "quick"
+    collection = factories.collection(suite="compare")
+    library = collection.results[0].library
+    assert len(collection.filter(library=library.upper())) == len(collection.filter(library=library)) > 0

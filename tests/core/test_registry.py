@@ -34,6 +34,17 @@ def test_names_are_found_registered_replaced_and_taken_out():
         registry["oen"]
 
 
+def test_names_are_matched_without_case_and_separators_if_one_is_meant():
+    registry = Registry("toy", builtin=lambda: {"log_loss": 1, "Other": 2, "other": 3})
+    assert registry["LogLoss"] == registry["log-loss"] == 1
+    assert (registry["Other"], registry["other"]) == (2, 3)
+    assert "LogLoss" not in registry  # a name of its own may still be registered
+    with pytest.raises(UnknownNameError, match="Unknown toy 'OTHER'"):
+        registry["OTHER"]  # which of the two?
+    with pytest.raises(UnknownNameError, match="Did you mean 'log_loss'"):
+        registry["LogLos"]
+
+
 def test_threads_that_fill_a_registry_at_the_same_time_see_all_of_it_and_what_was_registered(monkeypatch):
     filling, go_on = threading.Event(), threading.Event()
 

@@ -154,5 +154,27 @@ def find_doubled(names: Iterable[T]) -> list[T]:
 
 def suggest(got: str, valid: Iterable[str]) -> str:
     """A sentence with the nearest valid name, or nothing."""
-    close = difflib.get_close_matches(got, list(valid), n=1, cutoff=0.6)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    folded = {fold(name): name for name in valid}
+    close = difflib.get_close_matches(fold(got), list(folded), n=1, cutoff=0.6)
+    return f" Did you mean '{folded[close[0]]}'?" if close else ""
+
+
+def match(got: str, valid: Iterable[str]) -> str | None:
+    """The valid name that is meant: as it is, or else the only one that differs by case and separators alone."""
+    names = list(valid)
+    alike = [got] if got in names else [name for name in names if fold(name) == fold(got)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def pick(kind: str, got: str, valid: Iterable[str]) -> str:
+    """The valid name that is meant; any other is refused."""
+    names = list(dict.fromkeys(valid))
+    meant = match(got, names)
+    if meant is None:
+        raise UnknownNameError(kind, got, names)
+    return meant
+
+
+def fold(name: str) -> str:
+    """A name without case, '_' and '-': RSquared is r_squared, and XGBoost xgboost."""
+    return name.casefold().replace("_", "").replace("-", "")

@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, describe_error, require
+from boosters_eval.core.errors import ConfigError, UnknownNameError, describe_error, match, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,6 +128,9 @@ class Registry(Generic[T]):
         except (KeyError, TypeError):  # a TypeError: what cannot be hashed is no name either
             if isinstance(name, str) and name in self._broken:
                 raise ConfigError(f"The {self.kind} '{name}' of an installed package {self._broken[name]}.") from None
+            meant = match(name, self._known()) if isinstance(name, str) else None
+            if meant is not None and meant != name:
+                return self[meant]
             raise UnknownNameError(self.kind, name, self._all()) from None
 
     def get(self, name: str, default: T | None = None) -> T | None:

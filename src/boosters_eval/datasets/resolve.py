@@ -32,19 +32,21 @@ def resolve_dataset(
 
     `split` is that of a benchmark: the column that it names is no feature of a file.
     """
-    if isinstance(item, DatasetConfig) or item in DATASETS:
-        config = item if isinstance(item, DatasetConfig) else DATASETS[item]
-        return config if task is None or task is config.task else _as_task(config, task)
+    if isinstance(item, str) and item not in DATASETS and (is_file(item) or ":" in item or "/" in item):
+        return _declare_file(item, task, settings, split)
+    config = item if isinstance(item, DatasetConfig) else DATASETS[item]
+    return config if task is None or task is config.task else _as_task(config, task)
+
+
+def _declare_file(item: str, task: Task | None, settings: DataSettings | None, split: str | None) -> DatasetConfig:
     path, target = split_item(item)
     if path.endswith(SUFFIXES):
         from boosters_eval.datasets.files import declare_file  # noqa: PLC0415 (pandas and YAML, for files only)
 
         return declare_file(path, target, task, settings, split)
-    if ":" in item or "/" in item:
-        raise ConfigError(
-            f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{item}' instead."
-        )
-    return DATASETS[item]
+    raise ConfigError(
+        f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{item}' instead."
+    )
 
 
 def split_item(item: str) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import BoostersEvalWarning, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalWarning, UnknownNameError, fold
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
 
@@ -220,5 +220,8 @@ def as_task(task: Task | str) -> Task:
 
 
 def resolve(name: str) -> MetricInfo | None:
-    info = METRICS.get(name)
-    return info or next((each for each in METRICS.values() if name in each.aliases), None)
+    """The metric that is meant by a name or an alias of it, in any case."""
+    if (info := METRICS.get(name)) is not None:
+        return info
+    found = [info for info in METRICS.values() if fold(name) in map(fold, (info.name, *info.aliases))]
+    return found[0] if len(found) == 1 else None

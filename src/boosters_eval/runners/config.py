@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Lt, MinLen
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, pick
 from boosters_eval.core.model import Model
 from boosters_eval.core.request import MAX_SEEDS
 from boosters_eval.core.terms import the
@@ -38,11 +38,8 @@ def derive_seed(base_seed: int, config_name: str, library: str, training_seed: i
 
 def parse_member(kind: str, value: Any, enum: type[E]) -> E:
     """The member of an enumeration that a user names by its value; `kind` is what a sentence calls it."""
-    text = str(getattr(value, "value", value))
-    try:
-        return enum(text)
-    except ValueError:
-        raise UnknownNameError(kind, text, [str(member.value) for member in enum]) from None
+    text, names = str(getattr(value, "value", value)), [str(member.value) for member in enum]
+    return enum(pick(kind, text, names))
 
 
 @dataclass(frozen=True)

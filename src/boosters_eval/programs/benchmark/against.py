@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import ExitCode, UnknownNameError
+from boosters_eval.core.errors import ExitCode, pick
 from boosters_eval.core.text import clean, count_of
 from boosters_eval.metrics import declare_metric, find, label
 from boosters_eval.programs.benchmark.comparisons import compare_rows, name_test, value_of
@@ -197,7 +197,9 @@ def check_against(
     absent = group_absences(collection)
     tables = {name: list(rows.values()) for name, rows in group_results(collection).items()}
     present = [row.name for rows in tables.values() for row in rows]
-    check_competitor(against, [*present, *(_absent_name(item) for items in absent.values() for item in items)])
+    against = pick(
+        "competitor", against, [*present, *(_absent_name(item) for items in absent.values() for item in items)]
+    )
     level, margins = collection.metadata.level(alpha), collection.metadata.margins(margin)
     unfair = collection.metadata.unfair_times
     found = [
@@ -215,11 +217,6 @@ def check_against(
     problems = tuple(_problems(collection))
     judged = tuple(_corrected(found, level))
     return AgainstCheck(against, judged, level, test, problems, margins, require_proof, skipped)
-
-
-def check_competitor(against: str, known: Sequence[str]) -> None:
-    if against not in known:
-        raise UnknownNameError("competitor", against, dict.fromkeys(known))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError, UnsupportedError, require
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError, UnsupportedError, pick, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, tell, the
@@ -168,12 +168,10 @@ def several(given: Any) -> list[Any]:
 
 
 def _check_against(name: str, prepared: PreparedRun) -> None:
-    from boosters_eval.programs.benchmark.against import check_competitor  # noqa: PLC0415 (loads what judges)
-
     cells = [(cell.target.name, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
     running = {target if variant is None else f"{target} {variant}" for target, variant in cells}
     absent = {item.target for item in (*prepared.plan.excluded, *prepared.benchmarks.unavailable)}
-    check_competitor(name, [*running, *absent])
+    name = pick("competitor", name, [*running, *absent])
     if not running - {name}:
         raise ConfigError(f"{the('against')} needs a second competitor. Got only '{name}' instead.")
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.core.errors import UnknownNameError, pick
 from boosters_eval.metrics import best_value, find
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.margins import Margins
@@ -259,9 +259,7 @@ def decide_difference(
     """
     rows = list(results)
     known = {result.library for result in rows}
-    for library in libraries:
-        if library not in known:
-            raise UnknownNameError("library", library, known)
+    libraries = a, b = (pick("library", libraries[0], known), pick("library", libraries[1], known))
     groups = {
         config: group
         for config, group in _group_by_config([r for r in rows if r.library in libraries], metric).items()
@@ -276,7 +274,7 @@ def decide_difference(
     (group,) = groups.values()
     how: Any = {"higher_is_better": higher_is_better, "alpha": alpha, "test": test, "evidence": evidence}
     table = compare_rows(_group_by_library(group), metric, **how)
-    pair = table.get(*libraries)
+    pair = table.get(a, b)
     if pair.n == 0:
         raise StatisticsInputError(pair.note)
     p_value = 1.0 if pair.p_value is None else pair.p_value

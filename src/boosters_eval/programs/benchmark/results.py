@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, require
+from boosters_eval.core.errors import ConfigError, FileFormatError, match, require
 from boosters_eval.core.files import (
     FORMAT,
     MAX_RESULTS,
@@ -139,6 +139,10 @@ class ResultCollection:
             "config_name": config,
         }
         given = {name: value for name, value in wanted.items() if value is not None}
+        for name, value in (("library", library), ("dataset_name", dataset), ("config_name", config)):
+            if value is not None:
+                known = {getattr(one, name) for one in (*self.results, *self.errors)}
+                given[name] = match(value, known) or value
 
         def keep(record: Record | Absence) -> bool:
             return all(getattr(record, name) == value for name, value in given.items())
