@@ -105,7 +105,7 @@ def test_splits_with_more_rows_for_training_are_not_compared():
 
 def test_equal_values_are_equivalent():
     found = compare_series(a_series(SCORES), a_series(SCORES))
-    assert (found.verdict, found.difference) == ("equivalent", 0)
+    assert (found.verdict, found.difference) == ("identical", 0)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_failed_since_is_never_passed_over():
     assert compare_series(before, a_series(SCORES[:4], failed=1)).verdict == "inconclusive"
     assert compare_series(before, a_series(SCORES[:4], failed=1)).note.startswith("1 cell failed, none before.")
     assert compare_series(before, a_series(WORSE[:4], failed=1)).verdict != "better"
-    assert compare_series(replace(before, failed=1), a_series(SCORES, failed=1)).verdict == "equivalent"
+    assert compare_series(replace(before, failed=1), a_series(SCORES, failed=1)).verdict == "identical"
     gone = compare_series(before, a_series([], failed=5))
     assert (gone.verdict, gone.how, gone.after) == ("worse", "no number: 5 cells failed", None)
     assert compare_series(a_series([], failed=5), before).verdict == "inconclusive"

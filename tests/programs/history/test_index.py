@@ -37,7 +37,7 @@ def test_a_run_is_judged_against_the_run_before_on_the_same_machine(tmp_path):
     written_run(tmp_path, 2, 0.40, version="1.1", machine={**MACHINE, "digest": "bbbb"})
     written_run(tmp_path, 3, 0.50, version="1.2")
     written_run(tmp_path, 4, 0.60, version="1.3")
-    assert verdicts(tmp_path) == {"04": "worse", "03": "equivalent", "02": "first", "01": "first"}
+    assert verdicts(tmp_path) == {"04": "worse", "03": "identical", "02": "first", "01": "first"}
 
 
 def test_a_run_that_comes_late_changes_the_verdict_of_the_one_after_it(tmp_path):
@@ -45,14 +45,14 @@ def test_a_run_that_comes_late_changes_the_verdict_of_the_one_after_it(tmp_path)
     written_run(tmp_path, 5, 0.60, version="1.4")
     assert verdicts(tmp_path) == {"05": "worse", "01": "first"}
     written_run(tmp_path, 3, 0.60, version="1.2")
-    assert verdicts(tmp_path) == {"05": "equivalent", "03": "worse", "01": "first"}
+    assert verdicts(tmp_path) == {"05": "identical", "03": "worse", "01": "first"}
 
 
 def test_a_removed_run_vanishes_and_the_one_after_it_is_judged_again(tmp_path):
     written_run(tmp_path, 1, 0.50)
     gone = written_run(tmp_path, 2, 0.60, version="1.1")
     written_run(tmp_path, 3, 0.60, version="1.2")
-    assert verdicts(tmp_path)["03"] == "equivalent"
+    assert verdicts(tmp_path)["03"] == "identical"
     shutil.rmtree(gone.path)
     assert verdicts(tmp_path) == {"03": "worse", "01": "first"}
 
@@ -68,7 +68,7 @@ def test_an_unfinished_run_is_looked_at_again_and_stands_before_nothing(tmp_path
     folder = written_run(tmp_path, 2, 0.60, version="1.1", sealed=False)
     written_run(tmp_path, 3, 0.50, version="1.2")
     assert [(day, state) for day, state, _ in listed(tmp_path)][1] == ("02", "unfinished")
-    assert verdicts(tmp_path)["03"] == "equivalent"
+    assert verdicts(tmp_path)["03"] == "identical"
     book, _ = folder.open(new=False)
     book.seal(len(SEEDS))
     book.close()
@@ -135,7 +135,7 @@ def test_values_of_wrong_types_are_damage_of_one_run_and_stop_no_other(tmp_path,
     rechained(folder.path, {where: value})
     assert [(day, state) for day, state, _ in listed(tmp_path)][-1] == ("01", "finished")
     assert {entry.run_id: entry.state for entry in query.list_runs(home=tmp_path)}[folder.run_id] == "unreadable"
-    assert verdicts(tmp_path)["03"] == "equivalent"
+    assert verdicts(tmp_path)["03"] == "identical"
 
 
 def rechained(path, changes):
@@ -230,8 +230,8 @@ def judged(home, metric):
 def test_run_on_several_machines_is_in_no_line_of_times_and_its_scores_in_that_of_the_same_machines(tmp_path):
     for day, value, place in ((1, 0.5, lambda _: SLOW), (2, 0.6, both), (3, 0.7, both), (4, 0.5, lambda _: SLOW)):
         written_run(tmp_path, day, value, version=f"1.{day}", place=place, train_time_s=value, **TIMED)
-    assert judged(tmp_path, "rmse") == {"04": "equivalent", "03": "worse", "02": "first", "01": "first"}
-    assert judged(tmp_path, "train_time_s") == {"04": "equivalent", "03": None, "02": None, "01": None}
+    assert judged(tmp_path, "rmse") == {"04": "identical", "03": "worse", "02": "first", "01": "first"}
+    assert judged(tmp_path, "train_time_s") == {"04": "identical", "03": None, "02": None, "01": None}
     entries = {entry.started_at[8:10]: entry for entry in query.list_runs(home=tmp_path)}
     assert entries["01"].machine == SLOW.digest
     assert entries["02"].machine == "+".join(sorted([SLOW.digest, FAST.digest]))

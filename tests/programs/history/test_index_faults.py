@@ -158,8 +158,8 @@ def test_a_folder_in_its_place_is_passed_by_with_a_warning(indexed):
 def test_a_home_that_may_only_be_read_is_read(indexed, monkeypatch):
     written_run(indexed, 3, 0.6, version="1.2")
     _refuse_writing(monkeypatch, indexed)
-    assert told(indexed) == [("2026-01-03", "equivalent"), *EXPECTED]
-    assert told(indexed) == [("2026-01-03", "equivalent"), *EXPECTED]
+    assert told(indexed) == [("2026-01-03", "identical"), *EXPECTED]
+    assert told(indexed) == [("2026-01-03", "identical"), *EXPECTED]
 
 
 def test_a_home_that_may_only_be_read_and_has_no_index_is_read(indexed, monkeypatch):
@@ -186,7 +186,7 @@ def test_a_home_without_permission_to_write_is_read(indexed):
     written_run(indexed, 3, 0.6, version="1.2")
     indexed.chmod(0o555)
     try:
-        assert told(indexed)[0] == ("2026-01-03", "equivalent")
+        assert told(indexed)[0] == ("2026-01-03", "identical")
     finally:
         indexed.chmod(0o755)
 
@@ -215,9 +215,9 @@ def test_a_locked_index_is_waited_for_and_then_done_without(indexed, monkeypatch
         other.execute("BEGIN EXCLUSIVE")
         record_runs(indexed)  # says nothing: the other program may be doing it
         with pytest.warns(BoostersEvalWarning, match="locked"):
-            assert told(indexed)[0] == ("2026-01-03", "equivalent")
+            assert told(indexed)[0] == ("2026-01-03", "identical")
         other.execute("ROLLBACK")
-    assert told(indexed)[0] == ("2026-01-03", "equivalent")
+    assert told(indexed)[0] == ("2026-01-03", "identical")
 
 
 def test_two_programs_may_index_at_once(tmp_path):
@@ -226,7 +226,7 @@ def test_two_programs_may_index_at_once(tmp_path):
     with ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(told, [tmp_path] * 4))
     assert {len(answer) for answer in answers} == {12}
-    assert told(tmp_path) == [(f"2026-01-{day:02d}", "equivalent" if day > 1 else "first") for day in range(12, 0, -1)]
+    assert told(tmp_path) == [(f"2026-01-{day:02d}", "identical" if day > 1 else "first") for day in range(12, 0, -1)]
 
 
 def test_an_answer_is_of_one_state_of_the_index(indexed):

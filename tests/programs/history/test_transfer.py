@@ -42,7 +42,7 @@ def test_an_import_changes_what_was_before(tmp_path):
     assert verdict() == "worse"
     between = results_file(tmp_path / "ci.json", written_run(tmp_path / "ci", 2, 0.6, version="1.1"))
     assert transfer.import_file(between, home).added == 1
-    assert verdict() == "equivalent"
+    assert verdict() == "identical"
     (kept,) = (home / index.IMPORTS).iterdir()
     kept.unlink()
     assert verdict() == "worse"

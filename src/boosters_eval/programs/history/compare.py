@@ -42,7 +42,7 @@ _DRIFT = "The two runs were not interleaved: a machine that changed in between l
 class HistoryComparison:
     """The later run against the earlier one. Every number is after minus before, or after over before."""
 
-    verdict: str  # of the later run: better, worse, equivalent, inconclusive, or not comparable
+    verdict: str  # of the later run: better, worse, equivalent, identical, inconclusive, or not comparable
     how: str  # "paired over 10 shared splits", or why not
     paired: bool = False
     n: int = 0  # shared splits, or the values of the smaller side
@@ -79,7 +79,8 @@ def compare_series(
     else:
         found = _compare_unpaired(before, after, alpha)
     if after.failed <= before.failed:
-        return found
+        same = bool(shared) and all(one.value == other.value for one, other in shared)  # one split can show it
+        return replace(found, verdict="identical") if same and found.verdict != NOT_COMPARABLE else found
     # What failed in the later run, and did not before, must not be passed over for the rest.
     cells = f"{count_of(after.failed, 'cell')} failed, {before.failed or 'none'} before."
     verdict = "inconclusive" if found.verdict in ("better", "equivalent") else found.verdict

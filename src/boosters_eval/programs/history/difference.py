@@ -78,11 +78,6 @@ class NumberChange(Model):
     how: str
     note: str
 
-    @property
-    def is_identical(self) -> bool:
-        """Whether it is the same to the last digit on the same splits, which even one split can show."""
-        return self.paired and self.before == self.after and self.verdict in ("equivalent", "inconclusive")
-
 
 class RunDifference(ReportedFindings, Model):
     """The later run against the earlier one."""
@@ -106,7 +101,7 @@ class RunDifference(ReportedFindings, Model):
             lead=f"{sides[0]}. {sides[1]}.",
             facts=tuple(
                 Fact(word.capitalize(), str(verdicts.count(word)), alarm=word == "worse" and word in verdicts)
-                for word in ("better", "worse", "equivalent", "inconclusive", NOT_COMPARABLE)
+                for word in ("better", "worse", "equivalent", "identical", "inconclusive", NOT_COMPARABLE)
             ),
             sections=(
                 Section("runs", "", (Listing.of(*sides),), only="text"),
@@ -349,9 +344,9 @@ def _answer(changes: Sequence[NumberChange]) -> str:
     }
     said = [f"{word.capitalize()}: {names}." for word, names in named.items() if names]
     scores = [one for one in compared if one.metric not in RESOURCES]
-    whole = all(one.is_identical for one in compared)
+    whole = all(one.verdict == "identical" for one in compared)
     what, same = ("number", compared) if whole else ("score", scores)
-    if same and all(one.is_identical for one in same):
+    if same and all(one.verdict == "identical" for one in same):
         said.append(f"All {len(same)} {what}s are identical." if len(same) > 1 else f"The {what} is identical.")
     if not whole and not any(named.values()):
         other = "other " if said else ""
@@ -374,13 +369,13 @@ def _cells(change: NumberChange) -> Iterable[TableCell]:
     elif change.low is not None and change.high is not None:
         bounds = f"{number(change.low)} to {number(change.high)}"
     yield _cell(bounds, change.low)
-    yield _cell("identical" if change.is_identical else change.verdict)
+    yield _cell(change.verdict)
     yield _cell(f"{change.note[:1].lower()}{change.note[1:]}".rstrip(".") if _says_how(change) else change.how)
 
 
 def _says_how(change: NumberChange) -> bool:
     """Whether the note tells how two numbers are identical: in their predictions, or only in their scores."""
-    return change.is_identical and change.note.startswith("Identical")
+    return change.verdict == "identical" and change.note.startswith("Identical")
 
 
 def _cell(shown: str, value: float | None = None) -> TableCell:

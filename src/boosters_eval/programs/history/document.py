@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
     _Found = tuple[HistoryLine, HistoryStep]
 
-_ORDER = ("worse", "failed", "better", "equivalent", "inconclusive", "not comparable", "first")  # of verdicts
+_ORDER = (
+    "worse",
+    "failed",
+    "better",
+    "equivalent",
+    "identical",
+    "inconclusive",
+    "not comparable",
+    "first",
+)  # of verdicts
 _SHOWN_AT_ONCE = ("train_time_s",)  # besides the primary metric; the charts of the others are folded
 _MOST_ROWS = 50  # runs in the table of a line; the JSON has all
 _MOST_STEPS = 1000  # in the table of steps

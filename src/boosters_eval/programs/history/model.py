@@ -115,7 +115,7 @@ class Change:
     mean: float | None
     n: int
     failed: int
-    # better, worse, equivalent, inconclusive, not comparable; failed; first: there is none before; '': not judged
+    # better, worse, equivalent, identical, inconclusive, not comparable; failed; first: none before; '': not judged
     verdict: str
     before: str  # the run's key; empty if there is none
     before_mean: float | None = None

@@ -44,7 +44,15 @@ JOINED = (
 )
 _MOST = 2**63 - 1  # that a limit of the index can be
 PER_SECOND = 1_000_000  # steps of the column `at`, which orders runs in time
-_CODES = {"better": "b", "worse": "w", "equivalent": "e", "inconclusive": "i", NOT_COMPARABLE: "n", "": "-"}
+_CODES = {
+    "better": "b",
+    "worse": "w",
+    "equivalent": "e",
+    "identical": "=",
+    "inconclusive": "i",
+    NOT_COMPARABLE: "n",
+    "": "-",
+}
 _VERDICTS = {code: verdict for verdict, code in _CODES.items()}
 
 

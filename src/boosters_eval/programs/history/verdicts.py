@@ -79,7 +79,9 @@ class RunJudge:
             verdicts, before, last = self._judge(row, entry, earlier, names), earlier[0].key, earlier[1].means()
         for name, (mean, n) in row.means().items():
             verdict = verdicts.get(name, "")
-            if name in names and (names[name] or not usual or verdict in ("better", "worse", "equivalent")):
+            if name in names and (
+                names[name] or not usual or verdict in ("better", "worse", "equivalent", "identical")
+            ):
                 told: dict[str, Any] = {"metric": name, "primary": names[name], "mean": mean, "n": n}
                 before_mean = last.get(name, (None, 0))[0]
                 yield Change(**known, **told, verdict=verdict, before=before, before_mean=before_mean)
