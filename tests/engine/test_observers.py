@@ -122,7 +122,8 @@ def test_each_cell_is_told_with_its_outcome_and_phases_on_request(faulty, capsys
     run_tiny(tiny_config("none"), tiny_config("segfault"), observer=watcher(each=True), jobs=1)
     said = capsys.readouterr().err
     assert re.search(
-        r"tiny/none faulty seed 42: rmse [\d.]+, trained in [\d.]+ s \(load [\d.]+ s, warm-up .*score", said
+        r"tiny/none faulty seed 42: rmse [\d.]+, model seed \d+, trained in [\d.]+ s \(load [\d.]+ s, warm-up .*score",
+        said,
     )
     assert re.search(r"tiny/segfault faulty seed 42: failed \(load [\d.]+ s, warm-up", said)
     run_tiny(tiny_config("none"), observer=watcher(), jobs=1)

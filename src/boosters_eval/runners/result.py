@@ -185,10 +185,11 @@ class BenchmarkResult(Record, Outcome):
         return self.timing_mode and (self.cpu_taken or 0.0) <= BUSY
 
     def summary(self) -> str:
-        """The primary metric and the time of training."""
+        """The primary metric, the seed that the model got, and the time of training."""
         score = [f"{name} {self.metrics[name]:.6g}" for name in [self.primary_metric] if name in self.metrics]
         took = [] if self.train_time_s is None else [f"trained in {self.train_time_s:.3f} s"]
-        return ", ".join([*score, *took]) or "done"
+        seeded = [] if self.model_seed is None else [f"model seed {self.model_seed}"]
+        return ", ".join([*score, *seeded, *took]) or "done"
 
     def with_sighting(self, sighting: Sighting) -> Self:
         """Add a warning if more threads ran than were given: the comparison was not fair."""

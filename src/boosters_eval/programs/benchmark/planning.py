@@ -418,10 +418,12 @@ def _translate(runners: Mapping[str, type[Runner]], request: FitRequest) -> dict
 
 
 def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """For each spec and library: what the library will be given, except for the seed of its cell."""
+    """For each spec and library: what the library will be given; of the seed, that each cell has its own."""
     for name, spec in fit_specs(plan).items():
         for target in plan.targets_of(spec):
-            yield name, target.name, _runner_of(target, spec).translate(spec.request(spec.training.seed)).native
+            runner = _runner_of(target, spec)
+            native, other = (runner.translate(spec.request(seed)).native for seed in (1, 2))
+            yield name, target.name, {key: value if other[key] == value else "own" for key, value in native.items()}
 
 
 def _runner_of(target: Target, spec: FitSpec) -> type[Runner]:
