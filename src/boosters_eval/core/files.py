@@ -329,12 +329,24 @@ def refuse_wide(text: str | bytes, source: str) -> None:
         load_json(text if isinstance(text, str) else text.decode(errors="replace"), source)
 
 
+DEFAULT_HOME = ".boosters-eval"
+
+
 def find_home(given: Path | None = None) -> Path:
     """BOOSTERS_EVAL_HOME, or .boosters-eval in the current directory."""
-    path = given or Path(os.environ.get("BOOSTERS_EVAL_HOME") or ".boosters-eval")
+    path = given or Path(os.environ.get("BOOSTERS_EVAL_HOME") or DEFAULT_HOME)
     if path.exists() and not path.is_dir():
         raise ConfigError(f"The home {path} must be a directory. Got a file instead; set BOOSTERS_EVAL_HOME.")
     return path
+
+
+def make_home(path: Path) -> None:
+    """Create it; one of the default name keeps itself out of the project's git."""
+    path.mkdir(parents=True, exist_ok=True)
+    note = path / ".gitignore"
+    if path.name == DEFAULT_HOME and not note.exists():
+        with contextlib.suppress(OSError):
+            note.write_text("*\n", encoding="utf-8")
 
 
 def check_home(given: str | Path | None) -> Path | None:

@@ -26,6 +26,7 @@ from boosters_eval.core.files import (
     compute_digest,
     find_home,
     load_json,
+    make_home,
     read_text,
     refuse_wide,
     write_atomically,
@@ -101,8 +102,10 @@ class RunFolder:
 
     @classmethod
     def of(cls, plan: Plan, where: Path | None = None) -> Self:
-        folder = cls(find_home(where) / "runs" / plan.run_id)
+        home = find_home(where)
+        folder = cls(home / "runs" / plan.run_id)
         try:
+            make_home(home)
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None

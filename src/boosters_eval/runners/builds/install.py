@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.commands import make_pip_command, run_command, without_current_folder
 from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError, ConfigError
-from boosters_eval.core.files import check_regular, compute_digest
+from boosters_eval.core.files import check_regular, compute_digest, make_home
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
 from boosters_eval.runners import RUNNERS, Runner
@@ -178,6 +178,7 @@ def _check_import(order: BuildOrder, build: store.StoredBuild) -> None:
 def _install(order: BuildOrder, home: Path | None) -> store.StoredBuild:
     """Install beside the place where it belongs, and move it there when it is complete."""
     root = store.builds_folder(home)
+    make_home(root.parent)
     for left in root.glob(f".{order.build_id}-*"):  # of an installation that was killed
         shutil.rmtree(left, ignore_errors=True)
     partial = root / f".{order.build_id}-{secrets.token_hex(4)}"
