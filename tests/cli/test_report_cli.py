@@ -36,9 +36,9 @@ def test_three_files_are_written_to_docs_benchmarks(place, capsys):
     assert run(["report", "--results", source(place), "--type", "comparison"]) == 0
     names = sorted(path.name for path in (place / "docs" / "benchmarks").iterdir())
     assert [name[10:] for name in names] == [
-        "-nogit-comparison-report.html",
-        "-nogit-comparison-report.json",
-        "-nogit-comparison-report.md",
+        "-nogit-toy-comparison-report.html",
+        "-nogit-toy-comparison-report.json",
+        "-nogit-toy-comparison-report.md",
     ]
     said = capsys.readouterr()
     assert said.out == ""

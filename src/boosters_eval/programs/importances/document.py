@@ -60,6 +60,10 @@ class ImportancesDocument(ReportDocument):
     unsupported: tuple[AbsentPair, ...] = ()
     unavailable: tuple[AbsentPair, ...] = ()
 
+    @property
+    def run(self) -> str | None:
+        return self.run_id
+
     def document(self) -> doc.Document:
         """The answer, a card per table with its charts, then all that the numbers rest on."""
         failed = show_errors(self.failed, self.unsupported, self.unavailable)

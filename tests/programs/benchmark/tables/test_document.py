@@ -94,7 +94,7 @@ def test_files_are_named_by_day_commit_and_type(sample, tmp_path):
     paths = generate_report(sample, "quality", tmp_path / "new" / "dir", ("md", "json", "html"), now=late)
     assert [path.suffix for path in paths] == [".md", ".json", ".html"]
     for path in paths:
-        assert re.fullmatch(r"2025-12-28-[0-9a-z]{5,}-quality-report\.(md|json|html)", path.name)
+        assert re.fullmatch(r"2025-12-28-[0-9a-z]{5,}-sample-quality-report\.(md|json|html)", path.name)
         assert path.is_file()
 
 
@@ -104,11 +104,25 @@ def test_two_paths_as_in_the_rfc_by_default(sample, tmp_path):
     assert "quality" in markdown.name
 
 
+def test_a_report_of_another_run_or_suite_is_kept(sample, recorded, tmp_path):
+    def write(**changes):
+        run = recorded(sample)
+        for name, value in changes.items():
+            setattr(run, name, value)
+        return generate_report(run, output_dir=tmp_path, now=NOW)[0].name
+
+    first = write(run_id="a" * 16)
+    assert first == write(run_id="a" * 16)  # the same run once more
+    assert write(run_id="b" * 16) == first.replace(".md", "-2.md")
+    assert write(run_id="a" * 16, suite="my suite/1") == first.replace("-sample-", "-my-suite-1-")
+    assert len(list(tmp_path.glob("*.md"))) == len(list(tmp_path.glob("*.json"))) == 3
+
+
 def test_the_commit_is_that_of_the_run(sample, recorded, tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
     (path,) = render_files(recorded(sample), formats=["md"], now=NOW)
-    assert path.name == "2025-12-27-abc1234-quality-report.md"
+    assert path.name == "2025-12-27-abc1234-sample-quality-report.md"
     rows = dict(build_document(recorded(sample)).environment)
     assert (rows["Commit"], rows["Rust"]) == ("abc1234 (main)", "1.90.0")
     changed = build_document(recorded(sample, git_dirty=True))
@@ -117,7 +131,7 @@ def test_the_commit_is_that_of_the_run(sample, recorded, tmp_path, monkeypatch):
 
 def test_what_a_run_did_not_record_is_said_and_not_looked_up(sample):
     (path,) = render_files(sample, formats=["md"], now=NOW)
-    assert path.name == "2025-12-27-nogit-quality-report.md"
+    assert path.name == "2025-12-27-nogit-sample-quality-report.md"
     rows = dict(build_document(sample).environment)
     assert (rows["Commit"], rows["Rust"], rows["Machine"]) == ("not recorded", "not recorded", "Test CPU")
     by_hand = dict(build_document(ResultCollection(sample.results)).environment)
@@ -128,7 +142,7 @@ def test_what_a_run_did_not_record_is_said_and_not_looked_up(sample):
 @pytest.mark.parametrize("sha", ["../../etc/passwd", "HEAD", None, "", "ABCDEF0", "0123abc/../x"])
 def test_only_a_commit_becomes_part_of_a_file_name(sample, recorded, sha):
     (path,) = render_files(recorded(sample, git_sha=sha), formats=["md"], now=NOW)
-    assert path.name == "2025-12-27-nogit-quality-report.md"
+    assert path.name == "2025-12-27-nogit-sample-quality-report.md"
 
 
 def test_the_machine_of_the_run_is_shown(sample):

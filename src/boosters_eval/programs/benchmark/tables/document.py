@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from functools import partial
 from importlib import resources
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -99,6 +101,11 @@ class ReportDocument(Reported, Model):
     reproduce: tuple[str, ...] = ()
     file_name: str = ""  # of the report, without its ending
 
+    @property
+    def run(self) -> str | None:
+        """The run that it is on, if it is on one."""
+        return None
+
     def to_model(self) -> Model:
         return self
 
@@ -120,6 +127,10 @@ class BenchmarkDocument(ReportDocument):
     diagrams: tuple[Diagram, ...] = ()  # what was predicted against what was found
     undrawn: tuple[str, ...] = ()  # why there are no further ones
     results: ResultsDocument  # whole, so that the file serves as --results, and as a baseline
+
+    @property
+    def run(self) -> str | None:
+        return self.data.run_id
 
     def document(self) -> Document:
         """The answer, a card per table, the verdicts, then all that the numbers rest on."""
@@ -267,12 +278,18 @@ def build_document(
         alpha=report.alpha,
         notes=(*report.notes, _judging(data)),
         reproduce=list_commands(results, results.metadata.margins(margin).words),
-        file_name=data.environment.name_report(report_type),
+        file_name=data.environment.name_report(_subject(data)),
         data=data,
         diagrams=diagrams.drawn,
         undrawn=diagrams.missing,
         results=results.document(),
     )
+
+
+def _subject(data: BenchmarkData) -> str:
+    """What the name of a report tells it by: its suite, if it is on one, and its type."""
+    suite = "" if data.suite in (None, "compare") else re.sub(r"[^A-Za-z0-9.]+", "-", str(data.suite)).strip("-.")
+    return f"{suite}-{data.report_type}" if suite else data.report_type
 
 
 def _title(data: BenchmarkData, compared: str) -> str:
@@ -433,8 +450,22 @@ def generate_report(
 
 
 def render_files(report: ReportDocument, folder: Path, formats: Sequence[str]) -> dict[Path, str]:
-    names = {name: folder / f"{report.file_name}.{name}" for name in formats}
-    return {path: report.render(_RENDERINGS.get(name, name)) for name, path in names.items()}
+    """The report's files by path; the report of another run that has its name already is kept."""
+    texts = {name: report.render(_RENDERINGS.get(name, name)) for name in formats}
+    for nth in count(1):
+        stem = report.file_name if nth == 1 else f"{report.file_name}-{nth}"
+        files = {folder / f"{stem}.{name}": text for name, text in texts.items()}
+        if all(_is_free(path, text, report.run) for path, text in files.items()):
+            break
+    return files
+
+
+def _is_free(path: Path, text: str, run_id: str | None) -> bool:
+    """Whether a file may be written: there is none, or it is of the same run."""
+    if not path.exists():
+        return True
+    found = path.read_text(encoding="utf-8", errors="replace")
+    return found == text or (run_id is not None and run_id in found)
 
 
 def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
