@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,9 +34,16 @@ def die_with_parent(parent: int) -> None:
             os._exit(0)
 
 
+def has_pip() -> bool:
+    """Whether this environment has a pip of its own; uv makes environments without one."""
+    return find_spec("pip") is not None
+
+
 def make_pip_command(*words: str) -> list[str]:
-    """This interpreter's own pip, and never a folder pip/ in the current folder."""
-    return [sys.executable, "-P", "-m", "pip", *words]
+    """This interpreter's own pip, or the one that Python carries; never a folder pip/ in the current folder."""
+    ensurepip = None if has_pip() else find_spec("ensurepip")
+    carried = sorted(Path(str(ensurepip.origin)).parent.glob("_bundled/pip-*.whl")) if ensurepip else []
+    return [sys.executable, "-P", *([str(carried[-1] / "pip")] if carried else ["-m", "pip"]), *words]
 
 
 class Ended(NamedTuple):

@@ -17,13 +17,13 @@ from boosters_eval import (
     run_importances,
     run_prepared,
 )
+from boosters_eval.core import commands
 from boosters_eval.engine.cell import Installation
 from boosters_eval.programs.baseline.commands import plan_run
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.builds import install as pip
 from boosters_eval.runners.builds.install import resolve_build, resolve_competitors
 from boosters_eval.runners.builds.store import find_build, remove_build
 from boosters_eval.runners.measure import request_for
@@ -135,8 +135,9 @@ def test_a_changed_folder_is_looked_at_again_although_its_label_is_known(tmp_pat
     text = f"{library.replace(str(tmp_path) + '/', '')}@src"
     before = resolve_build(text, home=tmp_path).installation
     write_source(tmp_path / "src", "2.0", shift=1.0)
-    monkeypatch.setattr(pip, "find_spec", lambda _: None)
-    with pytest.raises(BuildError, match="ensurepip"):  # it is another build, which pip would have to make
+    monkeypatch.setattr(commands, "find_spec", lambda _: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BuildError, match="installed by pip or uv"):  # it is another build, which pip would have to make
         resolve_competitors([text], tmp_path)
     assert names_of([RUNNERS["toy"].at("toy@src", before)]) == ["toy@src"]  # a class is not looked for again
 

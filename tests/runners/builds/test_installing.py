@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import BuildError, ConfigError, add_builds
+from boosters_eval.core import commands
 from boosters_eval.core.terms import listen
 from boosters_eval.runners.builds import install as installing
 from boosters_eval.runners.builds import install as pip
@@ -208,8 +209,9 @@ def test_a_source_folder_is_known_by_its_content_and_built_again_when_that_chang
     assert install(text, tmp_path, said) == first
     assert said == []
     write_source(folder, "2.0", shift=0.25)
-    monkeypatch.setattr(pip, "find_spec", lambda _: None)
-    with pytest.raises(BuildError, match=r"does not have: run .* -m ensurepip"):
+    monkeypatch.setattr(commands, "find_spec", lambda _: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BuildError, match=r"installed by pip or uv, and .* has neither"):
         install(text, tmp_path)  # it is another build, which pip would have to make
 
 
@@ -226,6 +228,26 @@ def test_offline_it_says_so_and_looks_under_no_other_name():
     assert len(full.last_lines[0]) < 500
     shown = pip.PipResult(1, f"ERROR: Could not find a version (from versions: {many})").last_lines
     assert shown == ["ERROR: Could not find a version (from versions: ..., 1.44, 1.45, 1.46, 1.47, 1.48, 1.49)"]
+
+
+def test_an_environment_without_pip_takes_the_one_that_python_carries(monkeypatch):
+    monkeypatch.setattr(commands, "has_pip", lambda: False)
+    done = pip.run_pip("--version")
+    assert done.code == 0
+    assert "ensurepip" in done.output
+    assert sys.executable.rpartition("/")[0] not in done.output
+
+
+def test_an_environment_without_pip_takes_uv_where_that_is(tmp_path, monkeypatch):
+    library = write_runner(tmp_path)
+    wheel = write_wheel(tmp_path, "1.0")
+    monkeypatch.setattr(pip, "has_pip", lambda: False)
+    monkeypatch.setenv("PATH", os.pathsep.join([sys.exec_prefix + "/bin", os.environ["PATH"]]))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setattr(pip, "run_pip", lambda *_: pytest.fail("uv is here"))
+    assert install(f"{library}@{wheel}", tmp_path).record.version == "1.0"
+    with pytest.raises(BuildError, match=r"cannot be installed because an index that uv looks at cannot be reached"):
+        install(f"{library}==7.0", tmp_path)
 
 
 def test_in_a_repository_the_neighbors_of_a_folder_count_but_not_what_is_ignored(tmp_path):

@@ -14,10 +14,9 @@ import sysconfig
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.commands import make_pip_command, run_command, without_current_folder
+from boosters_eval.core.commands import has_pip, make_pip_command, run_command, without_current_folder
 from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import check_regular, compute_digest, make_home
@@ -53,26 +52,30 @@ _SET = {
     "PIP_NO_COLOR": "1",
     "PYTHONIOENCODING": "utf-8",
 }
+# What pip and uv say of a distribution that no index has, and of an index that does not answer.
+_UNKNOWN = ("No matching distribution found", "there is no version of", "was not found in the package registry")
+_OFFLINE = ("Retrying (", "Failed to fetch", "error sending request", "network was disabled")
 _SAID = 5  # lines of pip that a user is shown
 _LONGEST = 400  # characters of each
 
 
 @dataclass(frozen=True)
 class PipResult:
-    """How pip ended, and what it printed."""
+    """How pip or uv ended, and what it printed."""
 
     code: int
     output: str
+    by: str = "pip"
 
     @property
     def is_unknown(self) -> bool:
         """Whether there is no such distribution or version, rather than no way to look for it."""
-        return self.code != 0 and "No matching distribution found" in self.output and not self.is_offline
+        return self.code != 0 and any(words in self.output for words in _UNKNOWN) and not self.is_offline
 
     @property
     def is_offline(self) -> bool:
-        """Whether an index that pip was told to look at did not answer."""
-        return self.code != 0 and "Retrying (" in self.output
+        """Whether an index that was to be looked at did not answer."""
+        return self.code != 0 and any(words in self.output for words in _OFFLINE)
 
     @property
     def is_full(self) -> bool:
@@ -82,7 +85,7 @@ class PipResult:
     def last_lines(self) -> list[str]:
         """What pip complained of, or the end of what it printed."""
         lines = [_shortened(line.rstrip()) for line in self.output.splitlines() if line.strip()]
-        errors = [line for line in lines if re.match(r"\s*(ERROR|error):", line)]
+        errors = [line for line in lines if re.match(r"\s*(ERROR|error|cause):", line)]
         return (errors if errors and len(lines) - lines.index(errors[-1]) <= _SAID else lines)[-_SAID:]
 
 
@@ -94,12 +97,18 @@ def _shortened(line: str) -> str:
 
 def run_pip(*words: str) -> PipResult:
     """Run pip and wait for it. It is stopped with whoever waits."""
-    if find_spec("pip") is None:
-        raise BuildError(
-            f"Builds are installed by pip, which {sys.executable} does not have: run '{sys.executable} -m ensurepip'."
-        )
+    command = make_pip_command(*words)
+    if not has_pip() and "-m" in command:
+        raise BuildError(f"Builds are installed by pip or uv, and {sys.executable} has neither: install one of them.")
     given = {name: value for name, value in os.environ.items() if name not in _DROPPED}
-    return PipResult(*run_command(make_pip_command(*words), env={**without_current_folder(given), **_SET}))
+    return PipResult(*run_command(command, env={**without_current_folder(given), **_SET}))
+
+
+def _run_uv(uv: str, *words: str, cwd: Path) -> PipResult:
+    """Run uv for this interpreter, away from the current folder, whose settings are anybody's."""
+    command = (uv, "pip", "install", "--no-progress", "--python", sys.executable, *words)
+    given = without_current_folder(dict(os.environ))
+    return PipResult(*run_command(command, env={**given, "NO_COLOR": "1"}, cwd=cwd), by="uv")
 
 
 @dataclass(frozen=True)
@@ -212,18 +221,23 @@ def _install(order: BuildOrder, home: Path | None) -> store.StoredBuild:
 def _fill(order: BuildOrder, partial: Path) -> None:
     """Try what pip may be told in turn, as long as there is no such distribution."""
     beside, alone = (list_requirements(), ()) if order.isolated else ([], ("--no-deps",))
+    uv = None if has_pip() else shutil.which("uv")
     done = None
     for requirement in order.requirements:
-        into = ("--no-user", "--prefix=", *alone, "--target", str(partial / "site"))  # and nowhere else
-        done = run_pip("install", *into, "--", requirement, *beside)
+        into = (*alone, "--target", str(partial / "site"))  # and nowhere else
+        if uv is None:
+            done = run_pip("install", "--no-user", "--prefix=", *into, "--", requirement, *beside)
+        else:
+            done = _run_uv(uv, *into, "--", requirement, *beside, cwd=partial)
         if not done.is_unknown:
             break
     if done is None or done.code != 0:
         said = done.last_lines if done else []
         if done and done.is_full:
             raise BuildError(f"{order.reference} cannot be installed into {partial.parent}: No space left on device.")
-        why = " because an index that pip looks at cannot be reached" if done and done.is_offline else ""
-        raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
+        by = done.by if done else "pip"
+        why = f" because an index that {by} looks at cannot be reached" if done and done.is_offline else ""
+        raise BuildError(f"{order.reference} cannot be installed{why}; {by} says:", said)
 
 
 def list_requirements() -> list[str]:
