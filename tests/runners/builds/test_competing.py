@@ -93,22 +93,18 @@ def test_builds_of_one_version_whose_files_differ_are_different_runs():
     assert found[0].run_id != found[1].run_id
 
 
-def test_the_same_build_under_two_names_is_refused(toys):
-    with pytest.raises(ConfigError, match=r"'a' and 'b' are the same build of toy \(1.0, digest [0-9a-f]{16}\)"):
-        resolve_competitors([f"a={toys.old}", f"b={toys.old}"])
+def test_the_same_build_under_two_names_has_identical_predictions(toys):
+    results = run_prepared(prepare_comparison(TINY, [f"a={toys.old}", f"b={toys.old}"], seeds=2))
+    assert len(results) == 4
+    assert "either of these two: a and b. Their predictions are identical" in results.to_markdown()
 
 
-def test_two_builds_under_one_name_are_refused(toys):
+def test_two_builds_under_one_name_are_refused_before_anything_is_installed(toys, tmp_path):
     with pytest.raises(ConfigError, match=r"Two competitors are named 'mine'.* give one of them another name, as in"):
-        resolve_competitors([f"mine={toys.old}", f"mine={toys.new}"])
-
-
-def test_a_version_that_is_what_is_installed_is_the_same_build(toys, monkeypatch):
-    """As if the wheel had been installed into the environment: its folder comes on the path."""
-    monkeypatch.syspath_prepend(str(resolve_build(toys.old).installation.path[0]))
-    with pytest.raises(ConfigError, match=r"'toy' and 'toy@1.0' are the same build of toy"):
-        resolve_competitors([toys.library, toys.old])
-    assert names_of([toys.library, toys.new]) == ["toy", "toy@1.1"]
+        resolve_competitors([f"mine={toys.old}", f"mine={toys.new}"], tmp_path)
+    with pytest.raises(ConfigError, match=r"no file or folder .*nowhere\.whl"):
+        resolve_competitors([toys.old, f"{toys.library}@nowhere.whl"], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_build_may_take_the_place_of_its_library_where_it_is_asked_to(toys):

@@ -26,7 +26,7 @@ from boosters_eval.runners import RUNNERS, Runner
 from boosters_eval.runners.builds import store
 from boosters_eval.runners.builds.reference import BuildReference, is_reference, library_name, parse_reference
 from boosters_eval.runners.builds.sources import digest_files, digest_source
-from boosters_eval.runners.installed import digest_in, installed_build
+from boosters_eval.runners.installed import digest_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -335,25 +335,31 @@ def resolve_build(text: str, *, home: Path | None = None, isolated: bool = False
 def resolve_competitors(items: Iterable[Any], home: Path | None = None) -> dict[Any, type[Runner]]:
     """The adapter of each competitor: a library, or a build, which is installed on first use.
 
-    Two that have one name, or are the same build, are refused.
+    Two that have one name are refused, before anything is installed where texts tell. The same build under two names
+    is a test of the comparison itself.
     """
     every = list(items)
     for item in every:
         if not isinstance(item, (str, type)):
             library_name(item)  # refuses it
+    builds = {item: parse_reference(item) for item in every if isinstance(item, str) and is_reference(item)}
+    _refuse_namesakes((item, build.label, str(build)) for item, build in builds.items())
     found = {item: _find_competitor(item, home) for item in dict.fromkeys(every)}
-    names: dict[str, Any] = {}
-    for item, runner in found.items():
-        other = names.setdefault(runner.name, item)
-        if found[other].installation != runner.installation:
-            build = other if runner.installation is None else item
-            raise ConfigError(
-                f"Two competitors are named '{runner.name}' ({_shown(other)} and {_shown(item)}): give one of"
-                f" them another name, as in NAME={_shown(build).removeprefix(f'{runner.name}=') or build}."
-            )
-    if any(runner.installation is not None for runner in found.values()):
-        _refuse_equal({name: found[item] for name, item in names.items()})
+    _refuse_namesakes((item, runner.name, runner.installation) for item, runner in found.items())
     return found
+
+
+def _refuse_namesakes(competitors: Iterable[tuple[Any, str, Any]]) -> None:
+    """Each is what the user gave, its name, and what it is."""
+    names: dict[str, tuple[Any, Any]] = {}
+    for item, name, what in competitors:
+        other, known = names.setdefault(name, (item, what))
+        if known != what:
+            build = other if what is None else item
+            raise ConfigError(
+                f"Two competitors are named '{name}' ({_shown(other)} and {_shown(item)}): give one of"
+                f" them another name, as in NAME={_shown(build).removeprefix(f'{name}=') or build}."
+            )
 
 
 def _find_competitor(item: Any, home: Path | None) -> type[Runner]:
@@ -367,21 +373,6 @@ def _find_competitor(item: Any, home: Path | None) -> type[Runner]:
     if isinstance(item, str) and is_reference(item):
         return resolve_build(item, home=home)
     return RUNNERS[library_name(item)]
-
-
-def _refuse_equal(runners: dict[str, type[Runner]]) -> None:
-    """The same files under two names would be compared with themselves, as if that could tell something."""
-    seen: dict[str, str] = {}
-    for name, runner in runners.items():
-        if runner.missing() is not None:
-            continue
-        build = installed_build(runner)
-        other = seen.setdefault(build.digest, name)
-        if other != name:
-            raise ConfigError(
-                f"'{other}' and '{name}' are the same build of {runner.library()} ({build.version}, digest"
-                f" {build.digest}): leave one of them out."
-            )
 
 
 def _shown(item: Any) -> str:

@@ -198,7 +198,10 @@ class Contest:
         which = f"{'either' if len(names) == 2 else 'any'} of these {_count(names)}: {_name(names)}"
         gap = self._widest(names)
         if gap is None or gap == 0:
-            return f"{which}. They have the same {self.what}"
+            same = all(
+                self.pairs[name].note.startswith("Identical predictions") for name in names if name in self.pairs
+            )
+            return f"{which}. Their predictions are identical" if same else f"{which}. They have the same {self.what}"
         equal = f"less than {tell_margin(self.pairs[names[1]])} counts as equal"
         return f"{which}. No difference above {_size(gap)} in {self._error} is plausible ({equal})"
 
