@@ -121,6 +121,11 @@ def test_nobody_is_best_where_all_scores_are_the_same():
     )
 
 
+def test_one_build_under_two_names_is_told_by_its_predictions():
+    same = [changed(one, predictions_digest=f"{one.seed:032x}") for one in factories.grid(lambda *_: 0.5, seeds=5)]
+    assert which(same).endswith("Their predictions are identical.")
+
+
 def test_scores_on_both_sides_of_zero_are_not_compared_in_percent():
     gaps = {"boosters": -0.3, "xgboost": -1.6}
     declare_metric("profit", higher_is_better=True)
