@@ -3,14 +3,17 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import (
     MAX_TEXT,
     check_writable,
+    compose_yaml,
     find_home,
     open_atomically,
     read_text,
@@ -153,3 +156,13 @@ def test_the_tests_do_not_see_the_home_of_whoever_runs_them(tmp_path):
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ['a: "' + "\\\n" * 2_000_000, "a: |" + "\n" * 4_000_000 + "b", "[" * 90 + "1," * 90_000]
+)
+def test_what_is_no_yaml_is_told_within_seconds_of_computing(text):
+    started = time.process_time()
+    with pytest.raises(yaml.YAMLError):
+        compose_yaml(text, "a.yaml", values=200_000)
+    assert time.process_time() - started < 3
