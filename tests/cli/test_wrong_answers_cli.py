@@ -128,6 +128,14 @@ def test_a_near_unique_text_column_is_told_with_what_to_do_in_the_answer_and_eve
     assert "distinct texts" not in answer(boosters_eval, *command, "--drop", "Name")
 
 
+def test_a_text_that_is_next_to_unique_is_in_the_answer_too(place, boosters_eval):
+    frame = cars().assign(Name=[f"car {i}" for i in np.r_[np.arange(388), np.arange(10)]])
+    frame.to_csv("cars.csv", index=False)
+    command = ("-d", "cars.csv:mpg", "-l", "lightgbm", "xgboost", "-s", "2")
+    assert "'Name' has 388 distinct texts in 398 rows (--drop Name)" in answer(boosters_eval, *command)
+    assert "'Name' has 388 distinct texts in 398 rows (--drop Name)" in notebook()
+
+
 def test_both_profiles_have_one_answer_and_who_is_best_in_one_alone_is_not_called_best(place, boosters_eval):
     command = ("-d", "diabetes", "-l", "sklearn", "xgboost", "-p", "n_estimators=20")
     assert "is better than" not in answer(boosters_eval, *command)
@@ -211,6 +219,15 @@ def test_the_hint_to_split_by_time_is_in_the_report_and_following_it_keeps_the_d
     assert kept["xgboost"][0]["data_digest"] != dropped["xgboost"][0]["data_digest"]
     said = boosters_eval("compare", *command, *split, "--dry-run", check=0).stderr
     assert "rows are split by 'date', which models see as date.ordinal, date.year, date.month" in said
+
+
+def test_a_counter_of_rows_in_the_order_of_time_is_to_be_split_by_and_not_dropped(place, boosters_eval):
+    sales().assign(date=np.arange(700)).rename(columns={"date": "t"}).to_csv("sales.csv", index=False)
+    command = ("-d", "sales.csv:sold", "-l", "lightgbm", "xgboost", "-s", "2")
+    said = answer(boosters_eval, *command)
+    assert "The data are suspect: 't' orders rows in time (--split time:t)" in said
+    assert said.endswith("--split time:t\n")
+    assert "suspect" not in answer(boosters_eval, *command[:-2], "--split", "time:t")
 
 
 def test_names_with_signs_are_shown_as_given_and_classes_by_their_labels(place, boosters_eval):

@@ -544,9 +544,37 @@ def test_an_order_of_rows_that_matters_is_found_without_a_column_that_tells_it()
         assert kinds(audited(frame, split=SplitBy("time", ROW_ORDER), split_by=np.arange(1_000))) == []
 
 
+@pytest.mark.parametrize("name", ["t", "year", "quarter"])
+def test_a_counter_of_rows_and_the_years_in_which_they_are_tell_the_order_of_time(name):
+    rng = np.random.default_rng(11)
+    t = np.arange(800)
+    told = {"t": t, "year": 2000 + t // 50, "quarter": [f"{2000 + i // 80}Q{1 + i // 20 % 4}" for i in t]}[name]
+    y = t / 8 + 30 * np.sin(t / 58) + rng.normal(0, 3, 800)
+    frame = pd.DataFrame({name: told, "a": rng.normal(size=800), "b": rng.normal(size=800), "y": y})
+    found = {finding.kind: finding.option for finding in audited(frame).findings}
+    assert found.pop("drift") == ("--split time:t" if name == "t" else found.pop("time-order", "--split time"))
+    assert found == {}
+    assert "drift" not in dict(kinds(audited(frame.assign(y=rng.permutation(y)))))
+
+
+def test_times_with_gaps_are_not_offered_to_split_by():
+    days = pd.Series(pd.date_range("2020-01-01", periods=300).astype(str)).where(np.arange(300) % 40 != 7)
+    assert kinds(audited(a_frame(300, day=days))) == [("date", "day")]
+
+
+def test_an_id_too_long_for_float32_may_group_rows():
+    frame, who = in_blocks()
+    mixed = frame.assign(who=10**16 + who * 7919).sample(frac=1, random_state=0).reset_index(drop=True)
+    assert kinds(audited(mixed)) == [("groups", "who")]
+
+
 @pytest.mark.parametrize("by", ["height", "y"])
 def test_rows_that_were_sorted_are_in_no_order_of_time(by):
     assert kinds(audited(a_frame(600).sort_values(by))) == []
+    x = np.random.default_rng(100).normal(size=(150, 3))
+    y = np.digitize(x[:, 0] + x[:, 1] * x[:, 2], (-2, 2))
+    classes = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=y).sort_values("y", kind="stable")
+    assert not {"drift", "groups"} & dict(kinds(audited(classes, Task.MULTICLASS))).keys()
 
 
 def test_groups_are_found_in_a_column_that_is_left_out_and_not_within_those_that_rows_are_split_by():

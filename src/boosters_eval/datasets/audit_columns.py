@@ -46,8 +46,12 @@ _NAMED_ID = re.compile(
     r"|.*[ _.-](id|uuid|guid|key)|.*[a-z](Id|ID|Key)|row|rowid|rownum|uuid|guid",
     re.IGNORECASE,
 )
-_NAMED_TIME = re.compile(r"(.*[^a-z])?(year|date|time|datetime|timestamp|day|month|week)([^a-z].*)?", re.IGNORECASE)
+_NAMED_TIME = re.compile(
+    r"(.*[^a-z])?(year|date|time|datetime|timestamp|ts|epoch|when|created|updated|day|month|week)([^a-z].*)?",
+    re.IGNORECASE,
+)
 _NAMED_CYCLE = re.compile(r"(.*[^a-z])?(day|month|week)([^a-z].*)?", re.IGNORECASE)
+_BEGINS_WITH_YEAR = re.compile(r"\s*(19|20)\d\d(\D|$)")
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _PLAIN = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _NUMBER = re.compile(
@@ -173,6 +177,11 @@ def _note_row_numbers(whole: NDArray[Any]) -> str:
     return f"never repeats and {'rises' if rises else 'falls'} from row to row"
 
 
+def rises(column: SampledColumn) -> bool:
+    """Whether numbers rise from row to row and never stay."""
+    return not column.categorical and bool((np.diff(column.numbers) > 0).all())
+
+
 def grows(column: SampledColumn) -> bool:
     """Whether numbers rise or fall from row to row in uneven steps, as a quantity does that grows with time."""
     if not column.integers or np.abs(column.known).max() >= KEY or _NAMED_ID.fullmatch(column.name):
@@ -264,6 +273,14 @@ def read_times(column: SampledColumn) -> NDArray[np.float64]:
 
 def is_named_time(name: str) -> bool:
     return _NAMED_TIME.fullmatch(name) is not None
+
+
+def tells_time(column: SampledColumn) -> bool:
+    """Whether it is named like a time, or its texts begin with a year, such as 2024Q1."""
+    if column.texts is None:
+        return is_named_time(column.name)
+    looked = column.texts[:_TEXTS_LOOKED_AT]
+    return sum(bool(_BEGINS_WITH_YEAR.match(str(text))) for text in looked) >= ALIKE * len(looked) > 0
 
 
 def comes_round(column: SampledColumn) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.datasets.audit_columns import tells_time
 from boosters_eval.datasets.audit_relations import rank_values
 from boosters_eval.datasets.generated import Stream
 
@@ -33,6 +34,7 @@ _TREES, _DEPTH, _LEAF = 10, 12, 2
 _LEAST_TRIED = 8  # cuts of each node
 _STRETCHES = 20  # of rows that follow one another
 _IN_ORDER = 0.99  # the share of steps that must not go back
+LATER, _FAR = "if it is to predict later rows", "far from the rows that it has seen"
 _STREAM = 7  # keeps this use of the stream apart from its others
 
 
@@ -101,18 +103,23 @@ def choose_stretches(target: _Floats) -> RowNumbers | None:
     return rows if len(rows) >= _FEWEST_ROWS and _follow(rank_values(target[rows])) >= _ALIKE else None
 
 
-def measure_order(columns: Sequence[SampledColumn], subject: Subject, rows: RowNumbers) -> tuple[str, Loss] | None:
+def measure_order(
+    columns: Sequence[SampledColumn], counters: Sequence[SampledColumn], subject: Subject, rows: RowNumbers
+) -> tuple[str, Loss] | None:
     """Where more than half is lost if the order of the rows is respected: in later rows, or in whole stretches.
 
-    Rows that were sorted by a column or by the target say nothing of later ones.
+    Rows that were sorted by the target say nothing, nor do those sorted by a column of later ones, unless it tells the
+    time. Counters of the rows are features of such a model too.
     """
     place = np.arange(len(rows))
-    if not any(_is_sorted(values) for values in (subject.y[rows], *(column.numbers for column in columns))):
-        later = _measure(columns, subject, rows, place < len(rows) // 2, both=False)
+    if _is_sorted(subject.y[rows]):
+        return None
+    if not any(_is_sorted(c.numbers) for c in columns if c.name not in subject.dates and not tells_time(c)):
+        later = _measure([*counters, *columns], subject, rows, place < len(rows) // 2, both=False)
         if later is not None and later.matters:
-            return "if it is to predict later rows", later
+            return LATER, later
     apart = _measure(columns, subject, rows, place * _STRETCHES // len(rows) % 2 == 0, both=True)
-    return ("far from the rows that it has seen", apart) if apart is not None and apart.matters else None
+    return (_FAR, apart) if apart is not None and apart.matters else None
 
 
 def _is_sorted(values: _Floats) -> bool:

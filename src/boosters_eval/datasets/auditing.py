@@ -143,7 +143,8 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
     columns = subject.columns_at(sample)
     notes = _notes(subject, columns, sample)
     counts = np.bincount(subject.y.astype(np.int64)) if subject.task.is_classification else np.empty(0, dtype=np.int64)
-    ids = notes.get("id", {}).keys()  # each row has its own, copies too
+    ids = set(notes.get("id", ()))  # each row has its own, copies too
+    _drop_lesser(notes)
     of_classes = _of_classes(subject, counts) if subject.task.is_classification else _repeated_target(subject)
     findings = [
         *extra,
@@ -168,6 +169,14 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
         sampled=None if sample is None else len(sample),
         sampled_columns=subject.width if subject.width < sum(column.used for column in audited) else None,
     )
+
+
+def _drop_lesser(notes: ColumnNotes) -> None:
+    """What groups rows is more than an id, and what orders them in time more than an id or a leak."""
+    for kind, lesser in (("groups", ("id",)), ("drift", ("id", "leak"))):
+        for name in notes.get(kind, ()):
+            for each in lesser:
+                notes.get(each, {}).pop(name, None)
 
 
 def name_touched(table: Table, task: Task, parameters: Collection[str]) -> list[str]:
@@ -232,14 +241,17 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
     y = subject.y if sample is None else subject.y[sample]
     for name, other, sense in relations.find_same_columns([column for column in usual if column.name not in ids], y):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
-    known = found.get("leak", {}).keys() | ids.keys()
-    for kind, name, note, option in _splits(subject, [c for c in columns if c.name not in known], sample, ids):
+    for kind, name, note, option in _splits(subject, columns, sample, ids, found.get("leak", {})):
         tell(kind, name, note, option)
     return found
 
 
 def _splits(
-    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None, ids: Collection[str]
+    subject: Subject,
+    columns: Sequence[SampledColumn],
+    sample: RowNumbers | None,
+    ids: Collection[str],
+    leaks: Collection[str],
 ) -> Iterator[tuple[str, str, str, str]]:
     """Columns by which rows should be split, since a quick fit loses much of its score if they are.
 
@@ -248,23 +260,33 @@ def _splits(
     by_time = subject.split is not None and subject.split.kind == "time"
     if subject.task is Task.RANKING or np.isnan(subject.y).any() or by_time:
         return
-    dated = ((c, times) for c in columns if subject.split is None and (times := _whole_times(c, subject)) is not None)
+    told = [column for column in columns if column.name not in ids]
+    dated = ((c, times) for c in told if subject.split is None and (times := _whole_times(c, subject)) is not None)
     timed, times = next(dated, (None, np.empty(0)))
     if timed is not None:
-        seen = [replace(c, numbers=times) if c is timed else c for c in columns]
+        seen = [replace(c, numbers=times) if c is timed else c for c in told if c is timed or c.name not in leaks]
         loss = fits.measure_time(seen, times, subject, sample)
         if loss is not None and loss.matters:
-            note = f"orders rows in time: what a quick fit explains falls {loss} if it is to predict later rows"
-            yield "drift", timed.name, note, f"--split time:{shlex.quote(timed.name)}"
-    grouped = list(_groups(subject, columns))
+            yield _drift(timed.name, f"{loss} {fits.LATER}")
+    grouped = list(_groups(subject, [c for c in columns if c is not timed and c.name not in leaks]))
     yield from grouped
     known = subject.split is not None or timed is not None or grouped or not subject.by_option
     rows = None if known else fits.choose_stretches(subject.y)
     if rows is not None:
-        found = fits.measure_order([c for c in subject.columns_at(rows) if c.name not in ids], subject, rows)
+        looked_at = subject.columns_at(rows)
+        counters = [c for c in looked_at if c.name in ids and columns_alone.rises(c)][:1]
+        found = fits.measure_order([c for c in looked_at if c.name not in ids], counters, subject, rows)
         if found is not None:
-            note = f"rows are in an order that matters: what a quick fit explains falls {found[1]} {found[0]}"
-            yield "drift", ROW_ORDER, note, "--split time"
+            where, loss = found
+            yield _drift(counters[0].name if counters and where == fits.LATER else ROW_ORDER, f"{loss} {where}")
+
+
+def _drift(name: str, loss: str) -> tuple[str, str, str, str]:
+    if name == ROW_ORDER:
+        which, option = "rows are in an order that matters", "--split time"
+    else:
+        which, option = "orders rows in time", f"--split time:{shlex.quote(name)}"
+    return "drift", name, f"{which}: what a quick fit explains falls {loss}", option
 
 
 def _groups(subject: Subject, columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, str, str]]:
@@ -316,7 +338,7 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
     if plain and not found and (note := columns_alone.note_blurred(column)):
         found["float32-feature"] = (note, "")
     times = _times(column, subject)
-    if times is not None and columns_alone.in_order(times):
+    if times is not None and not np.isnan(times).any() and columns_alone.in_order(times):
         found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(column.name)}")
     return found
 

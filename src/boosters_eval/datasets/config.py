@@ -52,6 +52,7 @@ SEVERE = frozenset({"leak", "drift", "groups", "float32-target", "target-scale",
 RARE_IN_GENERAL = "; a split may have too few of them to test on, and cross-validation needs a row per fold"
 NOTED = SEVERE | {
     "centered-target",
+    "id",
     "many-categories",
     "float32-feature",
     "own-treatment",

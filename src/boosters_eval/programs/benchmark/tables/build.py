@@ -92,7 +92,7 @@ class TableOptions:
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
     remarks: tuple[Doubt, ...] = ()  # on every table
     suspicions: Mapping[str, str] = field(default_factory=dict)  # by data set: why its scores cannot be trusted
-    reservations: Mapping[str, str] = field(default_factory=dict)  # by data set: what libraries treat in their own ways
+    reservations: Mapping[str, str] = field(default_factory=dict)  # by data set: columns that name rows
     unfair_times: str = ""  # why no time of the run is judged
     builds: bool = False  # whether a build takes part, so that every row needs its version
 

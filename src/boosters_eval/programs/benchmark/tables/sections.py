@@ -84,12 +84,12 @@ def tell_suspicions(results: ResultCollection) -> dict[str, str]:
 
 
 def tell_reservations(results: ResultCollection) -> dict[str, str]:
-    """For each data set with a column that libraries treat in their own ways, which, in a few words for an answer."""
-    rare = {
-        name: [_shorten(one) for one in audit.findings if one.kind == "many-categories"]
+    """For each data set with a column that names rows rather than tells of them, which, in few words for an answer."""
+    naming = {
+        name: [_shorten(one) for one in audit.findings if one.kind in ("id", "many-categories")]
         for name, audit in select_audits(results).items()
     }
-    return {name: "; ".join(found) for name, found in rare.items() if found}
+    return {name: "; ".join(found) for name, found in naming.items() if found}
 
 
 def _shorten(finding: AuditFinding) -> str:
