@@ -131,8 +131,11 @@ def test_a_near_unique_text_column_is_told_with_what_to_do_in_the_answer_and_eve
 def test_a_text_that_is_next_to_unique_is_in_the_answer_too(place, boosters_eval):
     frame = cars().assign(Name=[f"car {i}" for i in np.r_[np.arange(388), np.arange(10)]])
     frame.to_csv("cars.csv", index=False)
-    command = ("-d", "cars.csv:mpg", "-l", "lightgbm", "xgboost", "-s", "2")
-    assert "'Name' has 388 distinct texts in 398 rows (--drop Name)" in answer(boosters_eval, *command)
+    said = answer(boosters_eval, "-d", "cars.csv:mpg", "-l", "lightgbm", "xgboost", "-s", "2")
+    assert "'Name' has 388 distinct texts in 398 rows (--drop Name)" in said
+    assert said.endswith(
+        "Next: leave out what names rows: boosters-eval compare -d cars.csv:mpg -l lightgbm xgboost -s 2 --drop Name\n"
+    )
     assert "'Name' has 388 distinct texts in 398 rows (--drop Name)" in notebook()
 
 

@@ -33,6 +33,7 @@ _MENDED = {
     "leak": "leave that column out",
     "groups": "keep each group on one side of the split",
     "drift": "split by time",
+    "id": "leave out what names rows",
 }
 
 
@@ -158,10 +159,10 @@ def _spell(options: Sequence[str]) -> str:
 
 
 def _mend_data(results: ResultCollection, again: _Again) -> str:
-    """The command with what acts on the gravest finding about the data."""
+    """The command with what acts on the gravest finding about the data, or else leaves out an id."""
     several = len(_datasets(results)) > 1
     for name, audit in select_audits(results).items():
-        for finding in audit.severe:
+        for finding in (*audit.severe, *(one for one in audit.findings if one.kind == "id")):
             way = again.only([name]) if several else again
             option = finding.option.partition(";")[0]  # the first, if there are several
             done = way is None or (way.words is not None and option in shlex.join(way.words))
