@@ -86,7 +86,7 @@ def _answer(found: FoundSlices) -> Iterator[str]:
                 f" {percent(found.detectable / 100, sign=False)} larger on."
             )
     again = shlex.join(["boosters-eval", "where", found.run, "-d", found.config, "-l", b, a])
-    yield f"Where {b} loses to {a}: {again}"
+    yield f"Next: see where {b} loses to {a}: {again}"
 
 
 def describe(part: LosingSlice) -> str:
@@ -194,11 +194,12 @@ def _tell_row(found: FoundSlices, row: LostRow) -> tuple[str | int | float | Non
 def _notes(found: FoundSlices) -> Iterator[str]:
     yield from found.remarks
     if found.tested is not None:
+        tested = f"{count_of(found.tested, 'slice')} {'was' if found.tested == 1 else 'were'}"
         half = "groups, kept whole," if _unit(found) == "group" else _plural(found)
         yield (
             f"Slices are looked for on one half of the {half} and tested on the other half, then the other way"
-            f" around. {count_of(found.tested, 'slice')} were tested; what is told of a slice is of the half that"
-            f" it was tested on, and its interval, with the luck of training, holds for all slices together at"
+            f" around. {tested} tested; what is told of a slice is of the half that it was tested on,"
+            f" and its interval, with the luck of training, holds for all slices together at"
             f" {format_share(1 - found.alpha)}."
         )
     if found.worst:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.core.files import FORMAT, Format
@@ -94,7 +95,8 @@ class FoundSlices(ReportedFindings, Model):
     def show(self, screen: Screen) -> None:
         """The document; quietly, only the answer."""
         if screen.quiet:
-            for line in self.document().answer:
-                screen.say(line)
+            from boosters_eval.reports.terminal import print_document  # noqa: PLC0415 (loads rich)
+
+            print_document(replace(self.document(), title="", sections=()), screen.console())
         else:
             super().show(screen)
