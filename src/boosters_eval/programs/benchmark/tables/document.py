@@ -135,7 +135,9 @@ class BenchmarkDocument(ReportDocument):
     def document(self) -> Document:
         """The answer, a card per table, the verdicts, then all that the numbers rest on."""
         series = series_of(self.tables, self.rankings)
-        given = tuple(map(_library_parameters, self.data.parameters))
+        given: tuple[Block, ...] = tuple(map(_library_parameters, self.data.parameters))
+        if any(item.marks for item in self.data.parameters):
+            given = (Paragraph("What is not mapped exactly, and why, is among the notes."), *given)
         found = (
             show_data(self.results),
             _benchmarks(self.data),
@@ -177,7 +179,7 @@ class BenchmarkDocument(ReportDocument):
 
     def _across(self, series: Mapping[str, int]) -> Section:
         drawn = Charts(partial(_across_figures, self, series))
-        cards = tuple(map(_ranking, self.rankings))
+        cards = tuple(_ranking(ranking, ranked=self.leaderboard is not None) for ranking in self.rankings)
         over = self.rankings[0].over if self.rankings else "data sets"
         return Section(
             "across",
@@ -204,11 +206,12 @@ def _across_figures(report: ReportDocument, series: Mapping[str, int]) -> list[F
     return [figure for figure in found if figure is not None]
 
 
-def _ranking(ranking: RankingTable) -> Card:
+def _ranking(ranking: RankingTable, *, ranked: bool) -> Card:
+    """The ranks, unless the leaderboard has them, and how often one is ahead of another."""
     ranks = tuple((name, MarkedCell(f"{rank:.2f}", value=rank)) for name, rank in ranking.ranks)
     pairs = tuple((one.a, one.b, one.wins, one.ties, one.losses, _p(one.p)) for one in ranking.pairs)
     headings = ("A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)")
-    blocks: list[Block] = [PlainTable("Average ranks", (ranking.heading, "Rank"), ranks)]
+    blocks: list[Block] = [] if ranked else [PlainTable("Average ranks", (ranking.heading, "Rank"), ranks)]
     blocks += [PlainTable(ranking.title, headings, pairs, keys=2)] if pairs else []
     blocks += [Notes(ranking.notes)] if ranking.notes else []
     return Card(ranking.title, tuple(blocks))
@@ -413,12 +416,9 @@ def _library_parameters(item: EffectiveParameters) -> Details:
     native = PlainTable(
         name=f"Parameters of {title}", headings=("Native parameter", "Value"), rows=tuple(item.native.items())
     )
-    blocks: list[Block] = [Paragraph(text=f"Used in {', '.join(item.configs)}."), native]
-    if item.marks:
-        told = ((mark, f": {mark.reason}" if mark.reason else "") for mark in item.marks)
-        blocks.append(Listing(tuple(ListItem(f"{mark.parameter} is ", mark.kind, reason) for mark, reason in told)))
     inexact = f", {len(item.marks)} not exact" if item.marks else ""
-    return Details(title=title, aside=where + inexact, blocks=tuple(blocks))
+    blocks = (Paragraph(text=f"Used in {', '.join(item.configs)}."), native)
+    return Details(title=title, aside=where + inexact, blocks=blocks)
 
 
 OUTPUT_DIR = Path("docs/benchmarks")
