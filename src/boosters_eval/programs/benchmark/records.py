@@ -102,6 +102,7 @@ class RunMetadata(FileModel):
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
     seeds_rule: str | None = None
     remarks: tuple[str, ...] = ()  # on how it was judged, which every report mentions
+    rescored: tuple[str, ...] = ()  # the words of `rescore` by which other metrics were asked for after the run
     # What counts as equivalent, where it is not the default.
     margin: Annotated[tuple[str, ...], AfterValidator(read_margins)] | None = None
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from boosters_eval.programs.benchmark.runs import load_run
 from boosters_eval.programs.benchmark.spec import find_in_file, metric_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from boosters_eval.metrics.task import Task
     from boosters_eval.programs.benchmark.evidence import FitEvidence
@@ -33,7 +34,8 @@ def rescore(request: RescoreRequest) -> ComparisonFindings:
 
 
 def rescore_run(request: RescoreRequest) -> ResultCollection:
-    names = declare_metrics(metric_names(several(request.metrics)))
+    asked_for = metric_names(several(request.metrics))
+    names = declare_metrics(asked_for)
     if not names:
         raise ConfigError(f"{the('metrics')} must name a metric at least. Got none.")
     results = load_run(request.run, request.home)
@@ -56,12 +58,14 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
     unfit = dict.fromkeys(result.dataset_name for result in results.results if not fitting[result.task])
     if unfit:
         remarks.append(f"{join_words(list(unfit))} left out: no metric that was asked for fits the task.")
+    margins = results.metadata.margins(request.margin or None).words
     user = {name: metric.higher_is_better for name in names if (metric := find(name)) and not metric.info.built_in}
     changes = {
         "alpha": level / (1 + len(names)),
         "user_metrics": {**results.metadata.user_metrics, **user},
         "remarks": tuple(remarks),
-        "margin": results.metadata.margins(request.margin or None).words or None,
+        "rescored": ("--metric", *asked_for, *(("--margin", *margins) if request.margin else ())),
+        "margin": margins or None,
     }
     return ResultCollection(
         scored,
@@ -102,10 +106,19 @@ def _find_fitting(names: Sequence[str], results: ResultCollection) -> dict[Task,
     return fitting
 
 
+@contextlib.contextmanager
+def _naming(result: BenchmarkResult) -> Iterator[None]:
+    """An error says of which results it is: a function of the user's own may not fit every task of a run."""
+    try:
+        yield
+    except MetricInputError as error:
+        raise MetricInputError(f"{str(error).strip(' .')} (on {result.config_name}).") from error
+
+
 def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
     """The same result, scored by these metrics as it would have been in the run."""
     result, split = fit.result, fit.split
-    with gather_warnings() as said:
+    with gather_warnings() as said, _naming(result):
         every = compute_metrics(
             result.task,
             split.y_true,

@@ -164,6 +164,16 @@ def test_where_little_can_be_shown_it_is_said_without_impossible_percentages(spr
     assert "%" not in told
 
 
+def test_how_little_can_be_shown_is_told_of_the_pair_that_shows_most():
+    results = [
+        changed(r, metrics={"rmse": r.metrics["rmse"] + (0.3 * (r.seed - 2) if r.library == "lightgbm" else 0.0)})
+        for r in scores(spread=0.035)
+    ]
+    assert which(results).endswith(
+        f"but {SPLITS} can only tell models apart when one has about two thirds of the error of the other."
+    )
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     gaps=st.lists(st.floats(-0.6, 3.0), min_size=2, max_size=5),
@@ -457,6 +467,35 @@ def test_more_splits_are_advised_only_where_they_may_show_more():
     won = [changed(r, dataset_name="toy.y", config_name="toy.y/gbdt") for r in scores({"xgboost": -0.1}, 0.001)]
     line = next_of([*close, *won], command=("compare", "-d", "a/toy.csv:y", "iris", "-q"))
     assert re.fullmatch(r"\d+ splits \w+( \w+)? show more on iris: boosters-eval compare -d iris --seeds \d+", line)
+
+
+def test_a_row_of_which_nothing_is_known_does_not_hide_what_is_known_of_others():
+    results = [
+        changed(r, metrics={"rmse": r.metrics["rmse"] + (0.3 * (r.seed - 2) if r.library == "lightgbm" else 0.0)})
+        for r in scores()
+    ]
+    told = which(results)
+    assert "boosters leads in RMSE, but xgboost may be up to " in told
+    assert told.endswith(" % worse, and next to nothing is known of lightgbm.")
+
+
+def test_where_nothing_is_learned_smaller_trees_are_advised_and_not_more_splits():
+    rule = {"trivial": {"mean": {"rmse": 0.3}}, "booster_type": "gbdt"}
+    results = scores({"xgboost": 0.01}, libraries=FIVE[:2], **rule)
+    line = next_of(results)
+    assert line.startswith("smaller trees might learn more: boosters-eval compare ")
+    assert parse(line).param == ("max_depth=2",)
+    for more in (["-p", "max_depth=3"], ["--growth", "leafwise"], ["--profile", "defaults"]):
+        assert next_of(results, command=[*COMMAND, *more]) == ""
+
+
+def test_a_run_that_was_rescored_is_rescored_again():
+    results = scores({"xgboost": 0.01}, libraries=FIVE[:2])
+    asked = {"rescored": ("--metric", "my own.py:worst")}
+    assert next_of(results, **asked).endswith(" && boosters-eval rescore last --metric 'my own.py:worst'")
+    assert next_of(results, command=(), **asked).endswith(", then rescore() it")
+    asked = {"rescored": ("--metric", "worst"), "user_metrics": {"worst": False}}  # which no command can name
+    assert next_of(results, **asked).endswith(", then rescore() it")
 
 
 def test_one_library_is_to_be_compared_with_others():

@@ -9,6 +9,7 @@ from boosters_eval.datasets.config import AuditFinding, DataAudit
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.programs.benchmark.tables.headline import find_standings
@@ -134,6 +135,17 @@ def test_failures_absences_and_missing_cells_are_part_of_the_answer():
         "2 cells of 47 failed (catboost 2); the run is incomplete: 1 cell has no outcome; catboost is not supported on"
         " 1 data set; sklearn is unavailable on 2 data sets"
     )
+
+
+def test_the_overview_marks_data_that_cannot_be_trusted():
+    found = build_tables(run(CLEAR, CLEAR, CLEAR, metadata=RunMetadata(audits=suspect("groups"))))
+    (overview,) = shorten(found).sections[0].blocks
+    assert [row[0] for row in overview.rows] == ["d0 (suspect data)", "d1", "d2"]
+
+
+def test_the_cost_of_one_of_two_data_sets_says_of_which_it_is():
+    found = run(CLEAR, CLEAR[:2])
+    assert told(found, "Cost").startswith("to train and store one model on d0: boosters 0.10 s")
 
 
 def test_a_leak_is_named_first_and_its_data_set_is_not_counted():

@@ -65,6 +65,20 @@ def test_a_win_in_one_profile_alone_is_no_win():
         assert "xgboost is ahead (RMSE: xgboost " in told
 
 
+def test_where_nothing_beats_a_trivial_rule_nobody_is_ahead_in_either_profile():
+    first, _ = answers({"xgboost": 0.1}, {"xgboost": 0.2}, trivial={"mean": {"rmse": 0.1}})
+    assert first.startswith("none. Nothing is better than predicting the mean (0.1000): xgboost comes nearest")
+    assert "own defaults, nothing is better than predicting the mean (0.1000): xgboost comes nearest" in first
+    lines = build_tables(run_of({"xgboost": 0.1}, {}, trivial={"mean": {"rmse": 0.1}})).answer
+    assert "lead" not in " ".join(lines)
+
+
+def test_the_ranks_of_both_profiles_have_a_heading_each():
+    found = [*run_of({"xgboost": 0.1}, {}).results, *run_of({}, {}, "iris/gbdt").results]
+    headings = build_tables(factories.collection(found)).leaderboard.headings
+    assert headings[1:3] == ("Average rank (gbdt, parity) ↓", "Average rank (gbdt, defaults) ↓")
+
+
 def test_a_pair_that_turns_round_behind_the_leaders_is_told():
     first, _ = answers({"boosters": 0.1, "lightgbm": 0.1, "xgboost": 0.0}, {"xgboost": 0.1, "lightgbm": 0.1})
     assert (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.tables.answers import TableAnswer
+    from boosters_eval.programs.benchmark.tables.answers import Contest, TableAnswer
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.runners.result import BenchmarkResult
 
@@ -44,7 +44,7 @@ class Costs:
     times: Mapping[str, float]
     sizes: Mapping[str, float]
     how: str  # they were measured
-    tables: int = 1  # that they are summed over
+    over: str = ""  # what they are summed over, or which of several tables they are of
 
     @classmethod
     def of(cls, contenders: Sequence[Contender], unfair: str = "") -> Costs:
@@ -56,30 +56,33 @@ class Costs:
         return cls(times, sizes, _tell_measuring([r for one in contenders for r in one.results], unfair))
 
     @classmethod
-    def total(cls, several: Sequence[Costs]) -> Costs:
+    def total(cls, several: Mapping[str, Costs]) -> Costs:
         """The sums over the tables that all competitors are in, or else of the competitors that all tables have."""
-        names = {name for one in several for name in one.times}
-        several = [one for one in several if one.times.keys() == names] or several
-        everywhere = [name for name in several[0].times if all(name in one.times for one in several)]
-        times = {name: sum(one.times[name] for one in several) for name in everywhere}
-        sizes = {name: sum(one.sizes.get(name, 0.0) for one in several) for name in everywhere}
-        how = next((one.how for one in several if one.how.startswith("Rough")), several[0].how)
-        return cls(times, {name: size for name, size in sizes.items() if size}, how, len(several))
+        names = {name for one in several.values() for name in one.times}
+        whole = {where: one for where, one in several.items() if one.times.keys() == names} or several
+        found = list(whole.values())
+        everywhere = [name for name in found[0].times if all(name in one.times for one in found)]
+        times = {name: sum(one.times[name] for one in found) for name in everywhere}
+        sizes = {name: sum(one.sizes.get(name, 0.0) for one in found) for name in everywhere}
+        how = next((one.how for one in found if one.how.startswith("Rough")), found[0].how)
+        count = "both" if len(found) == 2 else f"all {len(found)}"
+        over = f" each for {count if len(found) == len(several) else join_words(whole, most=_NAMED)}"
+        over = f" on {next(iter(whole))}" if len(found) == 1 else over
+        return cls(times, {name: size for name, size in sizes.items() if size}, how, over)
 
     def tell(self, fastest: Sequence[str] = ()) -> str:
         """In one sentence, the cheapest first; nothing if no time is known. `fastest` was shown to be that."""
         order = sorted(self.times, key=lambda name: self.times[name])
         if not order:
             return ""
-        over = "" if self.tables == 1 else f" each for {'both' if self.tables == 2 else f'all {self.tables}'}"
         mark = dict.fromkeys(fastest, " (shown to be the fastest)")
         times = {name: f"{number(self.times[name], 2)} s{mark.get(name, '')}" for name in order}
         sizes = {name: f"{number(self.sizes[name], 2)} MB" for name in sorted(self.sizes, key=self.sizes.__getitem__)}
         if len(order) > _NAMED:
             stored = f"; to store, {_tell_range(sizes)}" if sizes else ""
-            return f"to train one model{over}, {_tell_range(times)}{stored}. {self.how}."
+            return f"to train one model{self.over}, {_tell_range(times)}{stored}. {self.how}."
         each = (f"{name} {times[name]}{f', {sizes[name]}' if name in sizes else ''}" for name in order)
-        return f"to train{' and store' if sizes else ''} one model{over}: {'; '.join(each)}. {self.how}."
+        return f"to train{' and store' if sizes else ''} one model{self.over}: {'; '.join(each)}. {self.how}."
 
 
 def _values(results: Sequence[BenchmarkResult], field: str) -> list[float]:
@@ -106,14 +109,16 @@ def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str
     """Why, and the command; nothing where there is nothing left to ask. `answers` are by the name of their table."""
     if not results.results and not results.errors:
         return ""
-    again = _Again(_find_words(results))
+    again = _Again(_find_words(results), results.metadata.rescored)
+    contests = {name: one.contest for name, one in answers.items() if one.contest is not None}
+    lost = bool(contests) and all(one.lost for one in contests.values())
     steps = (
         _mend_data(results, again),
         _finish(results, again),
-        _add_splits(answers, again),
+        _learn(results, again) if lost else _add_splits(contests, again, len(answers)),
         _try_both(results, again),
     )
-    return next(filter(None, steps), "") or _weigh(results, answers, again)
+    return next(filter(None, steps), "") or ("" if lost else _weigh(results, contests, again))
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ class _Again:
     """The comparison once more, with something changed."""
 
     words: list[str] | None  # of the command; None: only Python can run it
+    rescored: Sequence[str] = ()  # the words of `rescore`, which then judges the new run too
 
     def only(self, datasets: Collection[str]) -> _Again | None:
         """The same for some of the data sets; None if the words do not name each of them."""
@@ -133,14 +139,16 @@ class _Again:
             kept |= {name: word} if name in datasets else {}
         if kept.keys() != set(datasets):
             return None
-        return _Again([*drop_options(self.words, "-d", "--dataset"), "-d", *kept.values()])
+        return _Again([*drop_options(self.words, "-d", "--dataset"), "-d", *kept.values()], self.rescored)
 
     def say(self, why: str, *options: str, ending: str = "", without: Sequence[str] = ()) -> str:
         if self.words is not None:
             words = [*drop_options(self.words, *without), *options]
-            return f"{why}: boosters-eval {shlex.join(map(clean, words))}{ending}"
+            judged = f" && boosters-eval rescore last {shlex.join(map(clean, self.rescored))}" if self.rescored else ""
+            return f"{why}: boosters-eval {shlex.join(map(clean, words))}{ending}{judged}"
         given = [*options, *shlex.split(ending)]
-        return f"{why}: call compare() again{f' with {_spell(given)}' if given else ''}"
+        judged = ", then rescore() it" if self.rescored else ""
+        return f"{why}: call compare() again{f' with {_spell(given)}' if given else ''}{judged}"
 
 
 def _spell(options: Sequence[str]) -> str:
@@ -186,9 +194,18 @@ def _finish(results: ResultCollection, again: _Again) -> str:
     return again.say("once the cause is mended, run what failed again", "--rerun-failed") if results.errors else ""
 
 
-def _add_splits(answers: Mapping[str, TableAnswer], again: _Again) -> str:
+def _learn(results: ResultCollection, again: _Again) -> str:
+    """Smaller trees, where none has learned what helps: more splits and the cost decide nothing then."""
+    typed = shlex.join(again.words or [])
+    of_trees = {result.booster_type for result in results.results} == {"gbdt"}
+    told = any(word in typed for word in ("max_depth", "leafwise", "defaults", "--variants"))
+    known = typed.startswith("compare") and of_trees and not told
+    return again.say("smaller trees might learn more", "--param", "max_depth=2") if known else ""
+
+
+def _add_splits(contests: Mapping[str, Contest], again: _Again, tables: int) -> str:
     """The command with as many splits as would probably decide something, or else might."""
-    found = {name: one.contest for name, one in answers.items() if one.contest is not None and one.contest.open}
+    found = {name: one for name, one in contests.items() if one.open and not one.lost}
     ready = {name: one for name, one in found.items() if one.more is not None and one.is_complete}
     if not ready:
         return ""
@@ -198,7 +215,7 @@ def _add_splits(answers: Mapping[str, TableAnswer], again: _Again) -> str:
 
     def ask(seeds: int, why: str, where: Collection[str] = ()) -> str:
         option = ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
-        way = again.only(where) if 0 < len(where) < len(answers) else again
+        way = again.only(where) if 0 < len(where) < tables else again
         return (way or again).say(why, *option, without=("-s", "--seeds", "--cv"))
 
     if all(one.single for one in ready.values()):
@@ -208,18 +225,17 @@ def _add_splits(answers: Mapping[str, TableAnswer], again: _Again) -> str:
             splits = max(folds, 1) * seeds
             where = [name for name, one in ready.items() if one.chance_with(splits) in (chance, "would probably")]
             if where:
-                on = f" on {join_words(where, most=2)}" if len(answers) > 1 else ""
+                on = f" on {join_words(where, most=2)}" if tables > 1 else ""
                 return ask(seeds, f"{splits} splits {chance} show more{on}", where)
     return ""
 
 
-def _weigh(results: ResultCollection, answers: Mapping[str, TableAnswer], again: _Again) -> str:
+def _weigh(results: ResultCollection, contests: Mapping[str, Contest], again: _Again) -> str:
     """What is left when the scores have said what they can: others to compare with, the cost, or the whole report."""
-    contests = [one.contest for one in answers.values() if one.contest is not None]
     if not contests:
         alone = len({result.library for result in results.results}) == 1 and again.words is not None
         return again.say("compare with all that is installed", without=("-l", "--library")) if alone else ""
-    unclear = any(contest.open for contest in contests)
+    unclear = any(contest.open for contest in contests.values())
     why = "more splits would hardly decide it (more rows might), so weigh the cost" if unclear else "weigh the cost"
     if not all(result.timing_mode for result in results.results):
         return again.say(f"{why}, measured fairly", "--timing-mode")
@@ -230,6 +246,8 @@ def _weigh(results: ResultCollection, answers: Mapping[str, TableAnswer], again:
 def _find_words(results: ResultCollection) -> list[str] | None:
     """The words that ran it, without what concerns one execution; None where no command line could run it."""
     typed = results.metadata.facts.command
+    if results.metadata.user_metrics.keys() & set(results.metadata.rescored):  # a function that Python has
+        return None
     if typed and typed[0] in ("compare", "run"):
         return _strip(typed)
     if not results.results or (results.suite in (None, "compare") and not _datasets(results) <= set(DATASETS)):

@@ -214,21 +214,25 @@ class Contest:
             return f"{start} from a single split: {self.leader} has the best {self.what}"
         if not names:
             return f"{start}: {leads}{_name(self.ahead)} {_are(self.ahead)} better on the splits that both have"
-        bounds = [self.bounds(name) for name in names]
-        known, least = [each for each in bounds if each is not None], self.detectable(names)
-        if len(known) < len(names) or least is None:
+        known = {name: each for name in names if (each := self.bounds(name)) is not None}
+        shown = [size for name in names if (size := self.detectable(name)) is not None]
+        if min(len(known), len(shown)) < len(names):
             return f"{start} from {self.splits(names)}: {self.leader} leads in {self.what}{self._reason(names)}"
-        if least >= _LITTLE:
-            return f"{start}: {leads}{self.splits(names)} {_tell_little(least)}"
-        better, worse = max(-low for low, _ in known), max(high for _, high in known)
+        near = {name: each for name, each in known.items() if min(each) > -1.0 and max(each) < 1.0}
+        if min(shown) >= _LITTLE or not near:
+            return f"{start}: {leads}{self.splits(names)} {_tell_little(min(shown))}"
+        lost = [name for name in names if name not in near]
+        rest = f", and next to nothing is known of {_name(lost)}" if lost else ""
+        better, worse = max(-low for low, _ in near.values()), max(high for _, high in near.values())
         may = [f"{_share(size)} {word}" for size, word in ((better, "better"), (worse, "worse")) if size > 0]
         if self.level:
-            return f"{start}: {'it' if len(names) == 1 else 'they'} may be up to {' or '.join(may)} than {self.leader}"
-        return f"{start} from {self.splits(names)}: {leads}{_name(names)} may be up to {' or '.join(may)}"
+            who = _name(list(near)) if lost else "it" if len(names) == 1 else "they"
+            return f"{start}: {who} may be up to {' or '.join(may)} than {self.leader}{rest}"
+        return f"{start} from {self.splits(names)}: {leads}{_name(list(near))} may be up to {' or '.join(may)}{rest}"
 
     def tell_sure(self) -> str:
         sure = f"{100 * (1 - self.found.alpha):g} % sure"
-        if self.lost and not self.won:
+        if self.lost:
             return f"as measured on {self.splits()}"
         if self.won:
             other, pair = self._nearest()
@@ -270,8 +274,8 @@ class Contest:
             return words[pair.verdict]
         turned = self.column.higher_is_better and not self.column.best
         low, high = (-100 * bounds[1], -100 * bounds[0]) if turned else (100 * bounds[0], 100 * bounds[1])
-        digits = 2 if max(-low, high) < 10 else 0  # a margin is often 1 %
-        return f"{words[pair.verdict]}: {low:+.{digits}f} to {high:+.{digits}f} %"
+        shown = [f"{bound:+.{2 if abs(bound) < 10 else 0}f}" for bound in (low, high)]  # a margin is often 1 %
+        return f"{words[pair.verdict]}: {' to '.join(shown)} %"
 
     def _between(self, other: str, pair: Comparison) -> str:
         bounds, turn = pair.percent_interval, 1 if self.column.higher_is_better else -1
@@ -322,16 +326,13 @@ class Contest:
             return number(max(sizes), 2)
         return max(gaps)
 
-    def detectable(self, names: Sequence[str], splits: int | None = None) -> float | None:
-        """The gap that one of the pairs needs to be shown, as a share of the larger error, now or with more splits."""
-        found = []
-        for name in names:
-            pair = self.pairs[name]
-            shown, scale = self._shown(pair, splits), _scale(pair)
-            if shown is None or (pair.ratio is None and not scale):
-                return None
-            found.append(shown / (1 + shown) if pair.ratio is not None else shown / (scale or 1.0))
-        return max(found)
+    def detectable(self, name: str, splits: int | None = None) -> float | None:
+        """The gap to the leader that could be shown, as a share of the larger error, now or with more splits."""
+        pair = self.pairs[name]
+        shown, scale = self._shown(pair, splits), _scale(pair)
+        if shown is None or (pair.ratio is None and not scale):
+            return None
+        return shown / (1 + shown) if pair.ratio is not None else shown / (scale or 1.0)
 
     def _shown(self, pair: Comparison, splits: int | None) -> float | None:
         shown = pair.min_detectable
@@ -353,7 +354,7 @@ class Contest:
         """
         best = 0.0
         for name in self.open:
-            least, size = self.detectable([name], splits), self._size(self.pairs[name])
+            least, size = self.detectable(name, splits), self._size(self.pairs[name])
             if least and size is not None:
                 best = max(best, size / least)
         return "would probably" if best >= 1 else "might" if 2 * best >= 1 else ""

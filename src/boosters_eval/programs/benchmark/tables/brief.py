@@ -11,6 +11,7 @@ from boosters_eval.programs.benchmark.tables.headline import (
     LEVEL,
     LOST,
     OPEN,
+    SUSPECT,
     find_standings,
     shorten_names,
 )
@@ -85,10 +86,11 @@ def _overview(report: Report) -> PlainTable:
     rows: list[tuple[PlainCell, ...]] = []
     for table in report.tables:
         column, standings = find_deciding(table.columns), find_standings(table)
+        name = f"{short[table.name]}{f' ({SUSPECT})' if SUSPECT in table.details else ''}"
         if column is None:
-            rows.append((short[table.name], None, "not judged", None))
+            rows.append((name, None, "not judged", None))
             continue
-        rows.append((short[table.name], column.heading, *_stand(table, column, standings)))
+        rows.append((name, column.heading, *_stand(table, column, standings)))
     kept = range(4 if any(row[3] for row in rows) else 3)
     headings = ("Data set", "Metric", "Answer", "Behind")
     return PlainTable("By data set", headings[: len(kept)], tuple(tuple(row[i] for i in kept) for row in rows))

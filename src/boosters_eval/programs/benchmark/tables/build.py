@@ -26,6 +26,7 @@ from boosters_eval.programs.benchmark.tables.contenders import (
 from boosters_eval.programs.benchmark.tables.data import describe_split
 from boosters_eval.programs.benchmark.tables.environment import list_builds
 from boosters_eval.programs.benchmark.tables.headline import (
+    SUSPECT,
     answer_run,
     build_leaderboard,
     find_leaks,
@@ -209,6 +210,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
         details=(
             *((describe_split(results),) if results else ()),
             *(("library defaults",) if first.profile == "defaults" else ()),
+            *((SUSPECT,) if first.dataset_name in options.suspicions else ()),
         ),
         notes=notes.note_table(contenders, columns, pairs, losers, places, options.test),
         pairs=tuple(pairs),

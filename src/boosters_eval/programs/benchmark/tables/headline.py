@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NAMED, _LIBRARIES = 3, 5  # data sets and libraries; more are only counted
 _TITLE = 78  # characters, so that it is one line of a terminal
 BEST, LEVEL, OPEN, BEHIND = "best", "as good as the best", "cannot say", "behind"
+SUSPECT = "suspect data"  # after the name of a table whose scores cannot be trusted
 MIXED, LOST, ABSENT = "depends on the profile", "no better than a trivial rule", "no result"
 
 
@@ -109,7 +110,7 @@ def answer_run(
     following = [f"{NEXT}: {step}"] if step else []
     if len(answers) == 1:
         return (*answers[tables[0].name].lines, *following)
-    judged = [one for one in costs.values() if one.times]
+    judged = {short[name]: one for name, one in costs.items() if one.times}
     cost = Costs.total(judged).tell() if len(judged) == len(answers) else ""
     lines = (
         _answer_two(answers, short) if len(answers) == 2 else _answer_many(tables, answers, rankings, results, alpha)
@@ -260,12 +261,13 @@ def build_leaderboard(
         for name in order
     )
     without = [table.keys["dataset"] for table in tables if table not in counted]
+    whole = [ranking.n for ranking in rankings] == [len(every)]
     left = f", without {join_words(without)} (a leak)" if without else ""
     return PlainTable(
         name=f"Leaderboard over {count_of(len(judged), 'data set')}{left}",
         headings=(
             " ".join(dict.fromkeys(name for table in tables for name in table.row_names)),
-            *(f"Average rank{'' if ranking.n == len(every) else f' ({ranking.name})'} ↓" for ranking in rankings),
+            *(f"Average rank{'' if whole else f' ({ranking.name})'} ↓" for ranking in rankings),
             *(standing.capitalize() for standing in standings),
             *(("Failed cells",) if shown_failures else ()),
         ),

@@ -95,6 +95,8 @@ def _join(
 def _tell(table: ReportTable, answer: TableAnswer) -> str:
     """Who is ahead or level, if that was shown, and the two best scores."""
     column, contest = find_deciding(table.columns), answer.contest
+    if contest is not None and contest.lost:
+        return contest.name_which().replace("none. Nothing", "nothing")
     said = "cannot say who is ahead" if answer.winner is None else f"{answer.winner} is ahead"
     if answer.winner is None and contest is not None and contest.level and not contest.open:
         said = f"{join_words(contest.chosen)} are as good"
