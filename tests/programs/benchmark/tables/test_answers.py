@@ -89,6 +89,8 @@ def test_rows_that_are_equivalent_to_the_best_share_its_place():
         told["Which"],
     )
     assert told["How sure"] == f"95 % sure, from {SPLITS}."
+    third = answer(scores({"lightgbm": 0.1}, 0.0001), options={"alpha": 0.05 / 3})
+    assert third["How sure"] == f"98.33 % sure, from {SPLITS}."
 
 
 def test_a_margin_in_the_unit_of_the_metric_is_told_with_a_gap_in_the_same_unit():
@@ -414,6 +416,17 @@ def test_more_seeds_are_not_advised_where_no_practical_number_would_help(seeds):
     line = next_of(scores(seeds=seeds))
     assert line.startswith("more splits would hardly decide it (more rows might), so weigh the cost, measured fairly: ")
     assert parse(line).timing_mode
+
+
+def test_predictions_are_advised_before_more_seeds_where_they_were_left_out():
+    results, command = scores({"xgboost": 0.01}, libraries=FIVE[:2]), (*COMMAND, "--no-predictions")
+    line = next_of(results, command=command)
+    assert line == "rows would tell more than splits alone: boosters-eval compare -d iris -l boosters xgboost"
+    assert parse(line).predictions
+    won = scores({"xgboost": -0.1}, 0.001)
+    windows = [changed(r, split=SplitFacts(kind="time", column="t"), seed=0, fold=r.seed) for r in scores()]
+    for decided in (won, windows):
+        assert next_of(decided, command=command).endswith("--no-predictions --timing-mode")
 
 
 def test_folds_are_repeated_where_folds_were_asked_for():

@@ -115,6 +115,7 @@ def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str
     steps = (
         _mend_data(results, again),
         _finish(results, again),
+        _keep_predictions(contests, again),
         _learn(results, again) if lost else _add_splits(contests, again, len(answers)),
         _try_both(results, again),
     )
@@ -201,6 +202,15 @@ def _learn(results: ResultCollection, again: _Again) -> str:
     told = any(word in typed for word in ("max_depth", "leafwise", "defaults", "--variants"))
     known = typed.startswith("compare") and of_trees and not told
     return again.say("smaller trees might learn more", "--param", "max_depth=2") if known else ""
+
+
+def _keep_predictions(contests: Mapping[str, Contest], again: _Again) -> str:
+    """The command with predictions, where splits alone left something open that rows may decide."""
+    option = "--no-predictions"
+    open_ = (one for one in contests.values() if one.more is not None and one.open and not one.lost)
+    unclear = any(one.found.test == "rows" for one in open_)
+    left_out = again.words is not None and option in again.words
+    return again.say("rows would tell more than splits alone", without=(option,)) if unclear and left_out else ""
 
 
 def _add_splits(contests: Mapping[str, Contest], again: _Again, tables: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import count_of, group_digits, join_words, lower_initial
+from boosters_eval.core.text import count_of, format_share, group_digits, join_words, lower_initial
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, tell_margin
 from boosters_eval.reports.numbers import number, percent
 from boosters_eval.stats.sequential import detectable_with
@@ -231,7 +231,7 @@ class Contest:
         return f"{start} from {self.splits(names)}: {leads}{_name(list(near))} may be up to {' or '.join(may)}{rest}"
 
     def tell_sure(self) -> str:
-        sure = f"{100 * (1 - self.found.alpha):g} % sure"
+        sure = f"{format_share(1 - self.found.alpha)} sure"
         if self.lost:
             return f"as measured on {self.splits()}"
         if self.won:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean, count_of, group_digits, join_words
+from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.tables.advice import Costs, advise
 from boosters_eval.programs.benchmark.tables.answers import BUT, COST, NEXT, SURE, WHICH
@@ -143,7 +143,7 @@ def _answer_many(
     yield f"{WHICH}: {_count(judged) if judged else 'no answer: nothing is judged here'}."
     ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in rankings]
     decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
-    sure = f"{100 * (1 - alpha):g} % sure of each answer given" if decided else "not sure of any order"
+    sure = f"{format_share(1 - alpha)} sure of each answer given" if decided else "not sure of any order"
     yield f"{SURE}: {'. '.join([sure, *ranked])}."
     but = "; ".join(_list_reservations(answers, short, leaks, results))
     if but:
