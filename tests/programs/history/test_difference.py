@@ -4,7 +4,8 @@ import pytest
 
 from boosters_eval import compare
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.history.difference import _read_rows, compare_entries, compare_runs
+from boosters_eval.programs.history.compare import read_rows
+from boosters_eval.programs.history.difference import compare_entries, compare_runs
 from boosters_eval.programs.history.query import find_run, read_run
 from histories import a_history, a_series, an_entry
 from written_runs import SEEDS, written_run
@@ -27,7 +28,7 @@ def test_the_rows_of_a_run_are_those_of_its_numbers(home):
     compare("iris", "boosters", seeds=2, jobs=1)
     entry = find_run("last")
     series, _ = read_run(entry)
-    rows_of = _read_rows(entry, None)
+    rows_of = read_rows(entry, None)
     scores = {one.metric: one for one in series if one.metric in ("mlogloss", "accuracy")}
     assert len(scores) == 2
     for one in scores.values():

@@ -8,6 +8,7 @@ import pytest
 from boosters_eval import (
     ConfigError,
     RunError,
+    compare,
     diff_runs,
     export_history,
     import_history,
@@ -18,6 +19,8 @@ from boosters_eval import (
 )
 from boosters_eval.core.terms import listen
 from boosters_eval.programs.history import index
+from boosters_eval.programs.history.compare import compare_series
+from boosters_eval.programs.history.query import find_run, read_run
 from written_runs import written_run
 
 
@@ -34,6 +37,48 @@ def test_runs_are_listed_with_what_changed(tmp_path, runs):
     assert (len(list_history(limit=1, home=tmp_path).runs), list_history(limit=1, home=tmp_path).count) == (1, 2)
     assert list_history(datasets="nope", home=tmp_path).nothing == "no run in the history has the data set 'nope'."
     assert show_history("first", home=tmp_path).entry.name == "first"
+
+
+LINE = """
+import numpy as np
+from boosters_eval.runners.base import Runner, Translation
+
+
+class Line(Runner):
+    name, module, distributions, install = "line", "numpy", ("numpy",), "numpy"
+
+    @classmethod
+    def unsupported(cls, request):
+        return None
+
+    @classmethod
+    def translate(cls, request):
+        return Translation(request, {})
+
+    @classmethod
+    def build(cls, translation, data):
+        return data
+
+    @classmethod
+    def fit(cls, translation, data):
+        center = data.x.mean(axis=0), data.y.mean()
+        return *center, np.linalg.lstsq(data.x - center[0], data.y - center[1], rcond=None)[0]
+
+    @classmethod
+    def predict(cls, translation, model, x):
+        return model[1] + SHRUNK * ((x - model[0]) @ model[2])
+"""
+
+
+def test_a_listing_takes_the_rows_as_a_difference_does(home, tmp_path):
+    library, runs = tmp_path / "line.py", []
+    for shrunk in ("1.0", "0.7"):
+        library.write_text(LINE.replace("SHRUNK", shrunk))
+        runs.append(compare("diabetes", f"{library}:Line", seeds=5, jobs=1).run_id)
+    (change,) = [change for change in list_history().runs[0].changes if change.metric == "rmse"]
+    assert change.verdict == diff_runs(*runs, metrics="rmse").changes[0].verdict == "worse"
+    before, after = (next(one for one in read_run(find_run(run))[0] if one.metric == "rmse") for run in runs)
+    assert compare_series(before, after).verdict == "inconclusive"  # by splits alone
 
 
 def test_a_listing_and_a_run_are_documents_too(tmp_path, runs):

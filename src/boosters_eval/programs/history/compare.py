@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from boosters_eval.core.errors import BoostersEvalError
+from boosters_eval.core.files import find_home
 from boosters_eval.core.request import Repeat, SplitKind
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import best_value
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.comparisons import resolution_of
 from boosters_eval.programs.benchmark.margins import Margins
+from boosters_eval.programs.benchmark.runs import load_run
 from boosters_eval.programs.history.model import NOT_COMPARABLE
 from boosters_eval.stats.inference import StudentT, welch
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
@@ -27,7 +31,9 @@ from boosters_eval.stats.tables import compare_sides
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boosters_eval.programs.history.model import MetricSeries, RepeatValue
+    from boosters_eval.programs.benchmark.evidence import RowEvidence
+    from boosters_eval.programs.history.model import MetricSeries, RepeatValue, RunEntry
+    from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.stats.rows import RowScores
     from boosters_eval.stats.significance import Comparison, PendingComparison, TestName
 
@@ -85,6 +91,28 @@ def compare_series(
     cells = f"{count_of(after.failed, 'cell')} failed, {before.failed or 'none'} before."
     verdict = "inconclusive" if found.verdict in ("better", "equivalent") else found.verdict
     return replace(found, verdict=verdict, note=f"{cells} {found.note}".rstrip())
+
+
+def read_rows(entry: RunEntry, home: Path | None) -> RowsOf:
+    """What the rows of a run contributed to its numbers, as far as it kept its predictions."""
+
+    @cache
+    def load() -> tuple[RowEvidence | None, dict[tuple[str, str, int, int | None], BenchmarkResult]]:
+        kept = find_home(home) / "runs" / Path(entry.source).name / "predictions"
+        if entry.origin != "run" or entry.kind != "benchmark" or not kept.is_dir():
+            return None, {}
+        try:
+            found = load_run(entry.reference, home)
+        except BoostersEvalError:  # what cannot be read has no rows; its numbers are those of the index
+            return None, {}
+        return found.evidence, {(one.config_name, one.library, *one.repeat): one for one in found.results}
+
+    def rows_of(series: MetricSeries, one: RepeatValue) -> RowScores | None:
+        evidence, results = load()
+        result = results.get((series.config, series.target, one.seed, one.fold))
+        return None if evidence is None or result is None else evidence.score(result, series.metric)
+
+    return rows_of
 
 
 def _refuse(verdict: str, reason: str, before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:

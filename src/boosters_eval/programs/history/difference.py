@@ -8,16 +8,15 @@ from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import clean, format_share
 from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.runs import load_run
 from boosters_eval.programs.history import query
-from boosters_eval.programs.history.compare import ALPHA, HistoryComparison, compare_series
+from boosters_eval.programs.history.compare import ALPHA, HistoryComparison, compare_series, read_rows
 from boosters_eval.programs.history.model import NOT_COMPARABLE
 from boosters_eval.reports.document import Document, Fact, Listing, Notes, Results, Section
 from boosters_eval.reports.findings import ReportedFindings
@@ -28,12 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from boosters_eval.programs.benchmark.evidence import RowEvidence
     from boosters_eval.programs.history.compare import RowsOf
-    from boosters_eval.programs.history.model import MetricSeries, RepeatValue, RunEntry
+    from boosters_eval.programs.history.model import MetricSeries, RunEntry
     from boosters_eval.programs.history.request import DiffRunsRequest
-    from boosters_eval.runners.result import BenchmarkResult
-    from boosters_eval.stats.rows import RowScores
 
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
@@ -123,30 +119,9 @@ def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: 
     """Compare the second run with the first, each by its id, the beginning of its id, its name, or `last`."""
     entries = query.find_run(before, home, "before"), query.find_run(after, home, "after")
     (first, lost_first), (second, lost_second) = (query.read_run(entry, home) for entry in entries)
-    rows = _read_rows(entries[0], home), _read_rows(entries[1], home)
+    rows = read_rows(entries[0], home), read_rows(entries[1], home)
     sides = (entries[0], first), (entries[1], second)
     return compare_entries(*sides, metrics, failed=(lost_first, lost_second), rows=rows)
-
-
-def _read_rows(entry: RunEntry, home: Path | None) -> RowsOf:
-    """What the rows of a run contributed to its numbers, as far as it kept its predictions."""
-
-    @cache
-    def load() -> tuple[RowEvidence | None, dict[tuple[str, str, int, int | None], BenchmarkResult]]:
-        if entry.origin != "run" or entry.kind != "benchmark":
-            return None, {}
-        try:
-            found = load_run(entry.reference, home)
-        except BoostersEvalError:  # what cannot be read has no rows; its numbers are those of the index
-            return None, {}
-        return found.evidence, {(one.config_name, one.library, *one.repeat): one for one in found.results}
-
-    def rows_of(series: MetricSeries, one: RepeatValue) -> RowScores | None:
-        evidence, results = load()
-        result = results.get((series.config, series.target, one.seed, one.fold))
-        return None if evidence is None or result is None else evidence.score(result, series.metric)
-
-    return rows_of
 
 
 def compare_entries(

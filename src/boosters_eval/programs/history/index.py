@@ -165,7 +165,7 @@ def _record(home: Path | None) -> None:
     try:
         with contextlib.closing(store.connect(where, wait_s=_WAIT_S)) as connection:
             update(connection, where, at_most=_AT_MOST)
-            judge_latest(connection)
+            judge_latest(connection, where)
     except sqlite3.OperationalError as error:
         if store.primary_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # another program does it
             raise
@@ -205,7 +205,7 @@ def _read_anew(home: Path) -> int:
     with contextlib.closing(store.connect(home)) as connection:
         store.clear(connection)
         update(connection, home)
-        judge_latest(connection)
+        judge_latest(connection, home)
         return int(connection.execute("SELECT count(*) FROM runs WHERE NOT shadowed").fetchone()[0])
 
 

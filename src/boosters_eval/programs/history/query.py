@@ -180,7 +180,7 @@ def read_changes(entry: RunEntry, home: Path | None = None, *, look: bool = True
     """What one run measured against the run before, every metric; without `look`, as far as the index knows by now."""
 
     def ask(connection: sqlite3.Connection) -> list[Change]:
-        judge = RunJudge(connection)
+        judge = RunJudge(connection, home)
         found = judge.compare(_get_number(connection, entry), entry)
         judge.keep()
         return found
@@ -200,7 +200,7 @@ def list_changes(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -
         if wanted.limit is not None and count >= wanted.limit:
             where, given = choose_runs(connection, wanted)
             (count,) = connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()  # noqa: S608
-        judge, usual = RunJudge(connection), not wanted.metrics
+        judge, usual = RunJudge(connection, home), not wanted.metrics
         changes = [(entry, judge.compare(number, entry, wanted, usual=usual)) for number, entry in found]
         judge.keep()
         return changes, count
@@ -213,7 +213,7 @@ def list_changes(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -
 def walk_runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
     """The runs, the oldest first, with all that they measured."""
     with stream_index(home) as connection:
-        judge = RunJudge(connection)
+        judge = RunJudge(connection, home)
         for number, entry in reversed(select_runs(connection, wanted)):
             now = find_number(connection, entry) or number
             yield _complete_entry(entry, home), judge.compare(now, entry, wanted)

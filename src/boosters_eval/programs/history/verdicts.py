@@ -16,16 +16,18 @@ from boosters_eval.programs.history.rows import encode_verdicts, find_row, selec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
+    from boosters_eval.programs.history.compare import RowsOf
     from boosters_eval.programs.history.model import RunEntry
     from boosters_eval.programs.history.rows import SeriesRow
 
 _LATEST = 30  # runs that are judged at the end of a run: those that are listed
 
 
-def judge_latest(connection: sqlite3.Connection) -> None:
-    """RunJudge what a listing will show, so that it need not load scipy."""
-    judge = RunJudge(connection)
+def judge_latest(connection: sqlite3.Connection, home: Path | None) -> None:
+    """Judge what a listing will show, so that it need not load scipy."""
+    judge = RunJudge(connection, home)
     for number, entry in select_runs(connection, HistoryFilter(limit=_LATEST)):
         judge.compare(number, entry, usual=True)
     judge.keep()
@@ -34,8 +36,9 @@ def judge_latest(connection: sqlite3.Connection) -> None:
 class RunJudge:
     """Compares runs with the runs before them. What was not known yet is kept for the next question."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: sqlite3.Connection, home: Path | None) -> None:
+        self.connection, self.home = connection, home
+        self.rows: dict[str, RowsOf] = {}  # of the run that is compared, and of those before it
         self.fresh: list[tuple[int, int, int, str]] = []
 
     def keep(self) -> None:
@@ -51,6 +54,7 @@ class RunJudge:
         self, number: int, entry: RunEntry, wanted: HistoryFilter = EVERYTHING, *, usual: bool = False
     ) -> list[Change]:
         """What a run measured against the run before; only what a listing tells if just the `usual` is wanted."""
+        self.rows.clear()
         rows = select_rows(self.connection, number, wanted)
         made = []
         for _, config, dataset, target, library, failed in select_parts(self.connection, wanted, "p.run = ?", number):
@@ -95,11 +99,19 @@ class RunJudge:
         if lacking:
             from boosters_eval.programs.history.compare import compare_series  # noqa: PLC0415 (loads scipy)
 
+            rows = self._read_rows(earlier[0]), self._read_rows(entry)
             for name in lacking:
                 new, old = row.series(entry, name), earlier[1].series(earlier[0], name)
                 try:
-                    verdicts[name] = compare_series(old, new).verdict if new and old else ""
+                    verdicts[name] = compare_series(old, new, rows=rows).verdict if new and old else ""
                 except BoostersEvalError:  # values that no test is made for
                     verdicts[name] = NOT_COMPARABLE
             self.fresh.append((row.line, row.run, row.before or 0, encode_verdicts(row.measures(), verdicts)))
         return verdicts
+
+    def _read_rows(self, entry: RunEntry) -> RowsOf:
+        from boosters_eval.programs.history.compare import read_rows  # noqa: PLC0415 (as above)
+
+        if entry.key not in self.rows:
+            self.rows[entry.key] = read_rows(entry, self.home)
+        return self.rows[entry.key]
