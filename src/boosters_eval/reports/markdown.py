@@ -22,7 +22,8 @@ _ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 
 def render_markdown(document: Document) -> str:
     sections = sorted(document.shown("text"), key=lambda section: not section.preface)
-    parts = [_head(document), *(part for section in sections for part in _render_section(section))]
+    said = frozenset(document.answer)  # at the top, so no table says it again
+    parts = [_head(document), *(part for section in sections for part in _render_section(section, said))]
     return "\n".join(part for part in parts if part) or "No results.\n"
 
 
@@ -49,14 +50,14 @@ def _line(label: str, text: str, command: str) -> str:
     return f"{f'**{escape(label.strip())}** ' if label else ''}{escape(text)}{code}"
 
 
-def _render_section(section: Section) -> Iterator[str]:
+def _render_section(section: Section, said: frozenset[str]) -> Iterator[str]:
     if section.title:
         yield f"## {escape(section.title)}\n"
     level = 3 if section.title else 2
-    yield from (_render(block, level) for block in section.blocks)
+    yield from (_render(block, level, said) for block in section.blocks)
 
 
-def _render(block: Block, level: int) -> str:  # noqa: C901, PLR0911 (one case per block)
+def _render(block: Block, level: int, said: frozenset[str]) -> str:  # noqa: C901, PLR0911 (one case per block)
     match block:
         case doc.Paragraph():
             return f"{escape(block.text)}\n"
@@ -69,22 +70,24 @@ def _render(block: Block, level: int) -> str:  # noqa: C901, PLR0911 (one case p
         case doc.Notes():
             return markdown_list(block.texts)
         case doc.Results():
-            return _results(block.table, level)
+            return _results(block.table, level, said)
         case doc.Matrix():
-            return _join(block.cards(), level)
+            return _join(block.cards(), level, said)
         case doc.Details() if block.long:
-            return f"<details><summary>{escape(block.title)}</summary>\n\n{_join(block.blocks, level)}\n</details>\n"
+            return (
+                f"<details><summary>{escape(block.title)}</summary>\n\n{_join(block.blocks, level, said)}\n</details>\n"
+            )
         case doc.Details() | doc.Card():
-            return f"{_heading(block.title, level)}{_join(block.blocks, level + 1)}"
+            return f"{_heading(block.title, level)}{_join(block.blocks, level + 1, said)}"
         case doc.Group():
             below = level + bool(block.title)
-            return f"{_heading(block.title, level) if block.title else ''}{_join(block.blocks, below)}"
+            return f"{_heading(block.title, level) if block.title else ''}{_join(block.blocks, below, said)}"
         case doc.Charts():
             return ""
 
 
-def _join(blocks: Iterable[Block], level: int) -> str:
-    return "\n".join(part for part in (_render(block, level) for block in blocks) if part)
+def _join(blocks: Iterable[Block], level: int, said: frozenset[str]) -> str:
+    return "\n".join(part for part in (_render(block, level, said) for block in blocks) if part)
 
 
 def _heading(title: str, level: int) -> str:
@@ -111,7 +114,7 @@ def _plain_table(table: doc.PlainTable) -> str:
     return markdown_table([*map(escape, table.headings)], rows)
 
 
-def _results(table: ReportTable, level: int) -> str:
+def _results(table: ReportTable, level: int, said: frozenset[str]) -> str:
     rows = []
     for row in table.rows:
         cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
@@ -119,7 +122,7 @@ def _results(table: ReportTable, level: int) -> str:
     for row in table.trivial:
         cells = [*map(escape, table.beginning(row)), *(escape(cell.shown) for cell in row.cells)]
         rows.append([f"*{cells[0]}*", *cells[1:], *([row.count] if table.is_counted else [])])
-    parts = [f"{'#' * level} {escape(table.title)}\n", *_answer(table.answer)]
+    parts = [f"{'#' * level} {escape(table.title)}\n", *_answer(one for one in table.answer if one not in said)]
     parts.append(markdown_table([*map(escape, table.headings)], rows))
     if table.notes:
         parts.append("**Notes:**\n\n" + markdown_list(table.notes))
