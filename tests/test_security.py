@@ -1,19 +1,8 @@
 """SECURITY.md says only what a test shows: every promise names its tests, and every test exists."""
 
-import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-PROOF = re.compile(r"`(tests/[\w/]*test_\w+\.py)::(test_\w+)`")
-
-
-def list_tests(file):
-    """What pytest collects there: functions of the module and of its test classes, none of them skipped always."""
-    module = ast.parse((ROOT / file).read_text())
-    bodies = [module.body, *(each.body for each in module.body if isinstance(each, ast.ClassDef))]
-    found = [each for body in bodies for each in body if isinstance(each, ast.FunctionDef)]
-    return {each.name for each in found if not any(".skip" in ast.unparse(by) for by in each.decorator_list)}
+from proofs import PROOF, ROOT, find_unproven, list_tests
 
 
 def test_every_proof_exists_and_is_a_test():
@@ -21,7 +10,7 @@ def test_every_proof_exists_and_is_a_test():
     proofs = PROOF.findall(text)
     assert len(proofs) > 40
     assert text.count("tests/") == len(proofs), "each names a file and a test of it, within one pair of backticks"
-    assert [f"{file}::{name}" for file, name in proofs if name not in list_tests(file)] == []
+    assert find_unproven(text) == []
 
 
 def test_name_that_is_only_mentioned_is_no_proof(tmp_path):
