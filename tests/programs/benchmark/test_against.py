@@ -20,6 +20,7 @@ from boosters_eval.programs.benchmark.tables.against import (
     annotate_verdict,
     list_findings,
     render_verdict,
+    tell_verdict,
 )
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.stats.significance import Comparison
@@ -298,6 +299,14 @@ def test_times_of_a_busy_machine_are_no_answer():
 def test_a_name_that_is_no_competitor_is_refused_with_a_suggestion():
     with pytest.raises(UnknownNameError, match=r"Unknown competitor 'bsae'\. Did you mean 'base'"):
         collection(scores()).regressions("bsae")
+
+
+def test_a_build_against_itself_is_told_by_its_predictions():
+    same = [item.model_copy(update={"predictions_digest": f"{item.seed:032x}"}) for item in scores(noise=0.0)]
+    check = collection(same).regressions("base")
+    assert check.exit_code == 0
+    assert tell_verdict(check).endswith("(1 equivalent, all predictions identical)")
+    assert "identical" not in tell_verdict(collection(scores(0.0001)).regressions("base"))
 
 
 def test_variants_are_named_like_their_rows():

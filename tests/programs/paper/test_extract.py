@@ -577,3 +577,11 @@ def test_document_that_crashes_its_library_is_one_sentence(tmp_path, monkeypatch
         documents.read_document(path)
     what = "the library that reads it crashed (SIGSEGV), so it is damaged."
     assert str(caught.value) == f"{path} cannot be read: {what}"
+
+
+def test_nothing_in_an_extracted_specification_is_invisible(tmp_path):
+    hidden = "\u202e\u2066\u200b\x1b"
+    text = f"| Model{hidden} | RMSE{hidden} |\n|---|---|\n| A{hidden}B | 0.5 |\n| C{hidden} | 0.75 |\n"
+    written = write_specification(extracted(tmp_path, text))
+    assert not [char for char in written if char != "\n" and not char.isprintable()]
+    assert "\\U0000202e" in written

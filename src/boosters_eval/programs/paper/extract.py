@@ -154,8 +154,10 @@ def _lay_out_values(i: int, table: BenchmarkTable) -> Section:
     return Section(f"values-{i}", "", (*(Paragraph(f"{table.table_id}: {line}") for line in table.layout), values))
 
 
-# What YAML does not allow between quotation marks, or takes for the end of a line.
-_UNPRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+# What YAML does not allow between quotation marks, takes for the end of a line, or nobody sees.
+_UNPRINTABLE = re.compile(
+    "[^\n\x20-\x7e\xa0-\u200a\u2010-\u2027\u202f-\u205f\u2070-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 _EMPTY: tuple[Any, ...] = (None, "", (), {})
 _HEAD = """\
 # Extracted by `boosters-eval paper extract`. To be completed:

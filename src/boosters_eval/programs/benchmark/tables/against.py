@@ -48,6 +48,9 @@ def tell_verdict(check: AgainstCheck) -> str:
     all_ = count_of(len(check.compared), "comparison")
     margins = {check.margins.find(finding.metric).in_words for finding in check.compared}
     margin = margins.pop() if len(margins) == 1 else "its margin"
+    scores = [one.comparison for one in check.compared if one.comparison is not None and one.comparison.ratio is None]
+    if scores and all(pair.note.startswith("Identical predictions") for pair in scores):
+        told += ", all predictions identical"
     if check.proven:
         return f"✅ Nothing is worse than {check.against} by more than {margin} in {all_} ({told})"
     names = list(dict.fromkeys(finding.rival for finding in check.unproven))
