@@ -20,6 +20,7 @@ from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.tables import answers
 from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.runners.parameters import Mark
@@ -195,6 +196,13 @@ def test_no_answer_has_an_impossible_share_or_a_p_value(gaps, spread, seeds, met
         assert not re.search(r"p-value|\bp [<=>]|alpha|n too small|nan|inf\b", line), line
     told = " ".join(lines[:2])
     assert not ("annot say" in told and "any of these" in told and "Cannot say about" not in told)
+
+
+def test_of_several_rows_it_is_told_which_one_may_be_better_or_worse():
+    ends = answers._tell_ends({"a": (-0.01, 0.03), "b": (-0.02, 0.01)})
+    assert list(ends) == ["2.0 % better (b)", "3.0 % worse (a)"]
+    assert list(answers._tell_ends({"a": (-0.05, 0.05), "b": (-0.02, 0.01)})) == ["5.0 % better", "5.0 % worse (a)"]
+    assert list(answers._tell_ends({"a": (0.01, 0.03)})) == ["3.0 % worse"]
 
 
 def test_what_is_equal_and_what_cannot_be_told_are_different_words():

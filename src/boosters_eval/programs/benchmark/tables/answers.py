@@ -223,8 +223,7 @@ class Contest:
             return f"{start}: {leads}{self.splits(names)} {_tell_little(min(shown))}"
         lost = [name for name in names if name not in near]
         rest = f", and next to nothing is known of {_name(lost)}" if lost else ""
-        better, worse = max(-low for low, _ in near.values()), max(high for _, high in near.values())
-        may = [f"{_share(size)} {word}" for size, word in ((better, "better"), (worse, "worse")) if size > 0]
+        may = list(_tell_ends(near))
         if self.level:
             who = _name(list(near)) if lost else "it" if len(names) == 1 else "they"
             return f"{start}: {who} may be up to {' or '.join(may)} than {self.leader}{rest}"
@@ -441,6 +440,18 @@ def _scale(pair: Comparison) -> float | None:
         return None
     errors = pair.mean_a - pair.best, pair.mean_b - pair.best
     return None if errors[0] * errors[1] < 0 else max(map(abs, errors))
+
+
+def _tell_ends(bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    """How much better and how much worse some row may be; of several, which one."""
+    sizes = {"better": {name: -low for name, (low, _) in bounds.items()}}
+    sizes["worse"] = {name: high for name, (_, high) in bounds.items()}
+    ends = [(word, *max(of.items(), key=lambda item: item[1])) for word, of in sizes.items()]
+    ends = [end for end in ends if end[2] > 0]
+    apart = len({name for _, name, _ in ends}) > 1
+    for place, (word, name, size) in enumerate(ends, start=1):
+        which = f" ({name})" if len(bounds) > 1 and (apart or place == len(ends)) else ""
+        yield f"{_share(size)} {word}{which}"
 
 
 def _tell_little(least: float) -> str:
