@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ConfigError, match="'rmse' does not fit the task 'binary'"):
         compute_metrics("binary", Y, P, metrics=["rmse"])
     with pytest.raises(UnknownNameError):
-        compute_metrics("binary", Y, P, metrics=["rocauc"])
+        compute_metrics("binary", Y, P, metrics=["rocaux"])
     with pytest.raises(MetricInputError, match=r"'predictions' .* one column. Got the shape \(60, 2\)"):
         compute_metrics("binary", Y, np.column_stack([1 - P, P]))
     with pytest.raises(MetricInputError, match="'groups' parameter of ndcg@10 is required"):
