@@ -2,11 +2,13 @@
 
 Capacity (rounds, depth, leaves, bins, penalties) is the same on both sides; what the mapping pins besides, such as a
 layout or a score function, is left to the library on one of them. Tables are narrow, wide, sparse and long. CPU times
-of one thread, measured in turn; the least of each side counts. Exits with 1 if a library is slower by our doing.
+of one thread, measured in turn; the least of each side counts, and a ratio above the limit is measured longer before
+it is believed. Exits with 1 if a library is slower by our doing.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import replace
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
     from boosters_eval.runners.base import Runner, Translation
 
 LIMIT = 1.05
-REPEATS = 4
+REPEATS, MOST_REPEATS = 4, 40
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 CAPACITY = ("early_stopping", "categorical_features", "update_strategy")  # pins that decide how much is learned
+CORRECT = ("sparsity_threshold",)  # without it boosters 0.1 trains sparse columns wrongly: fast is no merit there
 
 
 def _tables() -> dict[str, TrainData]:
@@ -46,7 +49,8 @@ def _tables() -> dict[str, TrainData]:
 
 def _own(translation: Translation) -> Translation:
     """The library's own defaults but for capacity: without what the mapping pins."""
-    kept = {n: v for n, v in translation.native.items() if translation.origins[n] in CANONICAL or n in CAPACITY}
+    needed = CAPACITY + CORRECT
+    kept = {n: v for n, v in translation.native.items() if translation.origins[n] in CANONICAL or n in needed}
     silent = {n: translation.native[n] for n in ("verbosity", "logging_level") if n in translation.native}
     files = {n: translation.native[n] for n in ("allow_writing_files",) if n in translation.native}
     return replace(translation, native=kept | silent | files)
@@ -56,6 +60,15 @@ def _seconds(runner: type[Runner], translation: Translation, data: TrainData) ->
     start = time.process_time()
     runner.fit(translation, runner.build(translation, data))
     return time.process_time() - start
+
+
+def _compare(runner: type[Runner], ours: Translation, own: Translation, data: TrainData) -> float:
+    least = [math.inf, math.inf]
+    for repeat in range(MOST_REPEATS):
+        least = [min(least[0], _seconds(runner, ours, data)), min(least[1], _seconds(runner, own, data))]
+        if repeat + 1 >= REPEATS and least[0] <= LIMIT * least[1]:
+            break
+    return least[0] / least[1]
 
 
 def main() -> int:
@@ -72,8 +85,7 @@ def main() -> int:
             runner.load()
             ours = runner.translate(request)
             own = _own(ours)
-            runs = [(_seconds(runner, ours, data), _seconds(runner, own, data)) for _ in range(REPEATS)]
-            ratio = min(run[0] for run in runs) / min(run[1] for run in runs)
+            ratio = _compare(runner, ours, own, data)
             missed += ratio > LIMIT
             print(f"{name:8} {library:10} {ratio:5.2f} {'missed' if ratio > LIMIT else ''}".rstrip(), flush=True)
     return int(missed > 0)

@@ -78,15 +78,15 @@ def rust_panic():
 
 
 def slow():
-    """Takes a moment. Where FAULTY_TURNSTILE names a folder, five cells get through at once and the others never;
+    """Takes FAULTY_MOMENT seconds; for as long as the file named by FAULTY_BROKEN exists, it crashes.
 
-    for as long as the file named by FAULTY_BROKEN exists, it crashes.
+    Where FAULTY_TURNSTILE names a folder, five cells get through at once and the others never.
     """
     if Path(os.environ.get("FAULTY_BROKEN", "/nowhere")).exists():
         ctypes.string_at(0)
     folder = os.environ.get("FAULTY_TURNSTILE")
     if folder is None:
-        time.sleep(0.05)
+        time.sleep(float(os.environ.get("FAULTY_MOMENT", "0.05")))
         return
     for number in range(5):
         with contextlib.suppress(FileExistsError):
