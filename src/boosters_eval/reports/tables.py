@@ -209,6 +209,22 @@ class RankingPair(Strict):
     losses: int
     ties: int
     p: float | None  # Wilcoxon's, corrected by Holm; None: too few to test
+    share: float | None = None  # how much larger a's error is in the mean, as a share of b's; None: too few to tell
+    low: float | None = None  # its interval; those of all pairs hold together
+    high: float | None = None
+    verdict: str = ""  # of a, in general: better, worse, equivalent, inconclusive
+    hinges: tuple[str, ...] = ()  # without any of these the verdict would be another
+
+    def flipped(self) -> RankingPair:
+        """The same pair from b's point of view."""
+        turned = {"better": "worse", "worse": "better"}.get(self.verdict, self.verdict)
+        known = self.share is not None and self.low is not None and self.high is not None
+        share, low, high = (
+            (1 / (1 + self.share) - 1, 1 / (1 + self.high) - 1, 1 / (1 + self.low) - 1) if known else (None,) * 3
+        )
+        return RankingPair(
+            self.b, self.a, self.losses, self.wins, self.ties, self.p, share, low, high, turned, self.hinges
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +262,7 @@ class Report(Strict, Reported):
     answer: tuple[str, ...] = ()
     leaderboard: PlainTable | None = None
     rankings: tuple[RankingTable, ...] = ()
+    kinds: PlainTable | None = None  # how the competitors rank on which kind of data
 
     def document(self) -> Document:
         """The tables; what is said of them once if there is an answer, and below each of them otherwise."""

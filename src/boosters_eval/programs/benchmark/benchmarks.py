@@ -17,7 +17,7 @@ from boosters_eval.datasets.resolve import GivenFrame, check_applicable, collect
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
-from boosters_eval.programs.benchmark.suites import resolve_suite
+from boosters_eval.programs.benchmark.suites import fetch_suite, resolve_suite, take_subset
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds, parse_member
@@ -171,11 +171,15 @@ def select_benchmarks(
     splits: str | None = None,
     profile: Profile | str | None = None,
     home: Path | None = None,
+    subset: int | None = None,
+    skip_missing: bool = False,
 ) -> Benchmarks:
-    """The benchmarks of a suite, with the libraries that are available, or only those named."""
+    """The benchmarks of a suite, with the libraries that are available, or only those named, and its data fetched."""
     found, runners = resolve_suite(suite, builds=libraries is None, home=home)
     only = find_competitors(libraries, home)
-    return make_benchmarks(found, only, runners, metrics=metrics, cv=cv, splits=splits, profile=profile)
+    found, notes = fetch_suite(take_subset(found, subset), skip_missing=skip_missing)
+    benchmarks = make_benchmarks(found, only, runners, metrics=metrics, cv=cv, splits=splits, profile=profile)
+    return replace(benchmarks, notes=(*benchmarks.notes, *notes))
 
 
 def make_benchmarks(

@@ -77,6 +77,8 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
         splits=request.splits,
         profile=_first_profile(request),
         home=request.home,
+        subset=request.subset,
+        skip_missing=request.skip_missing,
     )
     benchmarks = add_defaults(benchmarks) if request.profile == BOTH else name_variants(benchmarks)
     if request.policy is not None:

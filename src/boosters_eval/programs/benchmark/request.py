@@ -408,6 +408,10 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
     program: ClassVar = "boosters_eval.programs.benchmark.compare:run_suite"
 
     suite: Any = suite_parameter("quick", "A suite by name, or path/to/file.py:SUITE. Default: quick.")
+    subset: int | None = parameter(
+        None, kind=count(1), help="Only the first so many data sets; those of real24 are in an order that allows it."
+    )
+    skip_missing: bool = parameter(False, help="Run without the data sets that cannot be downloaded.")
     libraries: Any = libraries_parameter(f"Run only these libraries{BUILDS} Default: all of the suite.")
     seeds: int | str | None = seeds_parameter(f"{_SEEDS} Default: those that the suite or its configs name.", auto=True)
     cv: str | int | None = _cv_parameter()

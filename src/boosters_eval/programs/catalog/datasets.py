@@ -19,6 +19,7 @@ from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_ite
 from boosters_eval.datasets.store import load_audit, open_stored
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.compare import read_data_settings
+from boosters_eval.programs.benchmark.suites import SUITES
 from boosters_eval.reports.document import Code, Document, Listing, Paragraph, PlainTable, Section
 from boosters_eval.reports.findings import ReportedFindings
 
@@ -66,6 +67,9 @@ def show_dataset(request: ShowDatasetRequest) -> DescribedDataset:
         "description": config.description,
         "source": config.source,
         "license": config.license,
+        "citation": config.citation,
+        "changed": config.changed,
+        "split": config.split_by or "",
         "digest": stored.digest,
         "kept in": str(stored.path),
     }
@@ -135,7 +139,10 @@ def _one_line(text: str) -> str:
 
 def fetch_datasets(request: FetchRequest) -> FetchedDatasets:
     places: dict[str, Path] = {}
-    for config in [DATASETS[name] for name in request.names]:
+    wanted = [DATASETS[name] for name in request.names]
+    if request.suite is not None:
+        wanted = [config.dataset for config in SUITES[request.suite].configs]
+    for config in wanted:
         if fetch_dataset(config) is None:
             tell(f"{config.name} needs no download.")
             continue

@@ -112,11 +112,18 @@ class FetchRequest(Request):
     program: ClassVar = "boosters_eval.programs.catalog.datasets:fetch_datasets"
 
     names: Sequence[str] = parameter(
+        (),
         kind=text("names of data sets", "NAME..."),
         several=True,
         argument=True,
         help="Data sets, as named by 'list datasets'.",
     )
+    suite: str | None = parameter(None, kind=text("the name of a suite", "NAME"), help="All data sets of a suite.")
+
+    def check(self) -> None:
+        super().check()
+        if bool(self.names) == bool(self.suite):
+            raise ConfigError(f"Use either {named('names')} or {named('suite')} to choose the data sets.")
 
 
 class _DataSet(DataParameters, Declared):

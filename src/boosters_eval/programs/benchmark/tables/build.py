@@ -25,6 +25,7 @@ from boosters_eval.programs.benchmark.tables.contenders import (
 )
 from boosters_eval.programs.benchmark.tables.data import describe_split
 from boosters_eval.programs.benchmark.tables.environment import list_builds
+from boosters_eval.programs.benchmark.tables.general import compare_kinds, rank_over_datasets
 from boosters_eval.programs.benchmark.tables.headline import (
     SUSPECT,
     answer_run,
@@ -33,12 +34,11 @@ from boosters_eval.programs.benchmark.tables.headline import (
     name_comparison,
 )
 from boosters_eval.programs.benchmark.tables.profiles import join_profiles, name_better
-from boosters_eval.programs.benchmark.tables.sections import tell_reservations, tell_suspicions
+from boosters_eval.programs.benchmark.tables.sections import select_audits, tell_reservations, tell_suspicions
 from boosters_eval.programs.benchmark.tables.verdicts import (
     Judgment,
     find_deciding,
     judge,
-    rank_over_datasets,
     share_levels,
 )
 from boosters_eval.reports.numbers import estimate, mean_and_std
@@ -157,6 +157,9 @@ def build_tables(
         answer=answer_run(tables, answers, costs, rankings, collection, alpha=level),
         leaderboard=build_leaderboard(tables, rankings, alpha=level, leaks=leaks),
         rankings=rankings,
+        kinds=compare_kinds(
+            [table for table in tables if table.keys["dataset"] not in leaks], select_audits(collection), alpha=level
+        ),
     )
 
 

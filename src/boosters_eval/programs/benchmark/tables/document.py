@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import format_share, group_digits
+from boosters_eval.core.text import format_share, group_digits, join_words
 from boosters_eval.programs.benchmark.margins import Margins
 from boosters_eval.programs.benchmark.results import ResultCollection, ResultsDocument
 from boosters_eval.programs.benchmark.tables.build import build_tables
@@ -52,6 +52,7 @@ from boosters_eval.reports.html.svg import Figure, series_of
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 from boosters_eval.reports.tables import (
     PairVerdict,
+    RankingPair,
     RankingTable,
     ReportTable,
     gather_notes,
@@ -96,6 +97,7 @@ class ReportDocument(Reported, Model):
     tables: tuple[ReportTable, ...]
     reference: str | None = None  # the competitor that costs are compared with; None: the first one
     rankings: tuple[RankingTable, ...] = ()
+    kinds: PlainTable | None = None  # how the competitors rank on which kind of data
     alpha: float = 0.05  # of intervals and verdicts
     notes: tuple[str, ...] = ()
     reproduce: tuple[str, ...] = ()
@@ -184,7 +186,7 @@ class BenchmarkDocument(ReportDocument):
         return Section(
             "across",
             f"Across {over.title()}",
-            (drawn, *cards),
+            (drawn, *cards, *((self.kinds,) if self.kinds is not None else ())),
             short=f"Across {over}",
             only="" if cards else "page",
             detail=True,
@@ -209,12 +211,23 @@ def _across_figures(report: ReportDocument, series: Mapping[str, int]) -> list[F
 def _ranking(ranking: RankingTable, *, ranked: bool) -> Card:
     """The ranks, unless the leaderboard has them, and how often one is ahead of another."""
     ranks = tuple((name, MarkedCell(f"{rank:.2f}", value=rank)) for name, rank in ranking.ranks)
-    pairs = tuple((one.a, one.b, one.wins, one.ties, one.losses, _p(one.p)) for one in ranking.pairs)
-    headings = ("A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)")
+    pairs = tuple(
+        (*(one.a, one.b, one.wins, one.ties, one.losses, _p(one.p)), *_mean_difference(one)) for one in ranking.pairs
+    )
+    headings = ("A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)", "A's error", "Interval", "A is")
     blocks: list[Block] = [] if ranked else [PlainTable("Average ranks", (ranking.heading, "Rank"), ranks)]
     blocks += [PlainTable(ranking.title, headings, pairs, keys=2)] if pairs else []
     blocks += [Notes(ranking.notes)] if ranking.notes else []
     return Card(ranking.title, tuple(blocks))
+
+
+def _mean_difference(pair: RankingPair) -> tuple[MarkedCell, str, str]:
+    """How much larger or smaller the error of the first is, in the mean over the data sets."""
+    if pair.share is None or pair.low is None or pair.high is None:
+        return MarkedCell(MISSING), MISSING, "too few to say"
+    hinges = f" (hangs on {join_words(pair.hinges)})" if pair.hinges else ""
+    interval = f"{percent(pair.low)} to {percent(pair.high)}"
+    return MarkedCell(percent(pair.share), value=pair.share), interval, f"{pair.verdict}{hinges}"
 
 
 def _p(value: float | None) -> MarkedCell:
@@ -278,6 +291,7 @@ def build_document(
         tables=report.tables,
         reference=_REFERENCE,
         rankings=report.rankings,
+        kinds=report.kinds,
         alpha=report.alpha,
         notes=(*report.notes, _judging(data)),
         reproduce=list_commands(results, results.metadata.margins(margin).words),

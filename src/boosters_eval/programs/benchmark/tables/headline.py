@@ -9,6 +9,7 @@ from boosters_eval.core.text import clean, count_of, format_share, group_digits,
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.tables.advice import Costs, advise
 from boosters_eval.programs.benchmark.tables.answers import BUT, COST, NEXT, SURE, WHICH
+from boosters_eval.programs.benchmark.tables.general import tell_hinges, tell_in_general
 from boosters_eval.programs.benchmark.tables.profiles import is_twin
 from boosters_eval.programs.benchmark.tables.sections import select_audits
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
@@ -140,8 +141,11 @@ def _answer_many(
     short, leaks = shorten_names([table for table in tables if table.name in answers]), find_leaks(results)
     counted = [table for table in tables if table.keys["dataset"] not in leaks]
     judged = {short[name]: found for name, found in find_all_standings(counted).items() if len(found) > 1}
-    yield f"{WHICH}: {_count(judged) if judged else 'no answer: nothing is judged here'}."
+    counted_up = _count(judged) if judged else "no answer: nothing is judged here"
+    general = tell_in_general(rankings[0]) if len(rankings) == 1 else ""
+    yield f"{WHICH}: {general}. By data set: {counted_up}." if general else f"{WHICH}: {counted_up}."
     ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in rankings]
+    ranked += [hinges] if general and (hinges := tell_hinges(rankings[0])) else []
     decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
     sure = f"{format_share(1 - alpha)} sure of each answer given" if decided else "not sure of any order"
     yield f"{SURE}: {'. '.join([sure, *ranked])}."

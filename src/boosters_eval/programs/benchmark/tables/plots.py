@@ -8,7 +8,8 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.metrics import find
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.diagrams import KINDS, collect_diagrams
-from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, rank_over_datasets
+from boosters_eval.programs.benchmark.tables.general import rank_over_datasets
+from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.html.charts import cost_chart, forest_chart, metric_chart, rank_chart
 from boosters_eval.reports.html.diagrams import DiagramKind, draw_diagrams
 from boosters_eval.reports.html.plots import Plot

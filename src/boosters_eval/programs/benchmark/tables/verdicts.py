@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boosters_eval.programs.benchmark.comparisons import compare_rows, value_of
 from boosters_eval.programs.benchmark.margins import Margin
 from boosters_eval.programs.benchmark.tables.contenders import group_by_name
-from boosters_eval.reports.html.charts import by_point
 from boosters_eval.reports.numbers import number, percent
-from boosters_eval.reports.tables import PairVerdict, RankingPair, RankingTable
-from boosters_eval.stats.inference import StatisticsInputError
-from boosters_eval.stats.ranks import rank_splits
+from boosters_eval.reports.tables import PairVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from boosters_eval.programs.benchmark.margins import Margins
     from boosters_eval.programs.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.tables import Column, ReportTable
-    from boosters_eval.stats.ranks import Ranking
+    from boosters_eval.reports.tables import Column
     from boosters_eval.stats.significance import Comparison as Pair
     from boosters_eval.stats.significance import TestName
     from boosters_eval.stats.tables import ComparisonTable
@@ -148,93 +144,3 @@ def find_scale(pair: PairVerdict) -> float | None:
     if pair.ratio is not None:
         return 1.0
     return abs(100 * pair.difference / pair.percent) if pair.difference and pair.percent else None
-
-
-_OVER = "data sets"
-
-
-def rank_over_datasets(
-    tables: Iterable[ReportTable], *, alpha: float, leaking: Collection[str] = ()
-) -> tuple[RankingTable, ...]:
-    """One ranking per booster and profile: two on the same data set are not independent evidence.
-
-    Data sets with a leak are left out, since everybody finds it.
-    """
-    groups: dict[tuple[str, str, tuple[str, ...]], list[ReportTable]] = {}
-    for table in tables:
-        groups.setdefault((table.keys["booster"], table.keys["profile"], table.row_names), []).append(table)
-    several = len({profile for _, profile, _ in groups}) > 1
-    found = (
-        _ranking(f"{booster}, {profile}" if several else booster, members, alpha, leaking)
-        for (booster, profile, _), members in groups.items()
-    )
-    return tuple(ranking for ranking in found if ranking is not None)
-
-
-def _ranking(
-    booster: str, tables: Sequence[ReportTable], alpha: float, leaking: Collection[str]
-) -> RankingTable | None:
-    scores: dict[str, dict[str, dict[Any, float]]] = {}
-    better: dict[str, bool] = {}
-    level: dict[str, set[frozenset[str]]] = {}
-    left_out = [table.keys["dataset"] for table in tables if table.keys["dataset"] in leaking]
-    for table in tables:
-        if table.keys["dataset"] in leaking:
-            continue
-        position, dataset = _measure(table), table.keys["dataset"]
-        if position is None or dataset in scores:
-            return None
-        rows = [row for row in table.rows if row.cells[position].mean is not None]
-        scores[dataset] = {row.label: by_point(row, position) for row in rows}
-        column = table.columns[position]
-        better[dataset] = bool(column.higher_is_better)
-        level[dataset] = {
-            frozenset((pair.a, pair.b))
-            for pair in table.pairs
-            if pair.metric == column.name and pair.verdict == "equivalent"
-        }
-    if len(scores) < 2:
-        return None
-    try:
-        found = rank_splits(scores, higher_is_better=better, alpha=alpha, equivalent=level)
-    except StatisticsInputError:  # one library, or no data set that all of them have
-        return None
-    column = tables[0].columns[_measure(tables[0]) or 0]
-    return RankingTable(
-        name=booster,
-        heading=tables[0].row_names[0],
-        measure="primary metric" if column.primary else column.label,
-        over=_OVER,
-        ranks=tuple(found.average_ranks.items()),
-        pairs=tuple(
-            RankingPair(a, b, pair.wins, pair.losses, pair.ties, pair.p_adjusted)
-            for (a, b), pair in found.pairs.items()
-        ),
-        groups=tuple(group for group in found.groups if len(group) > 1),
-        n=found.n,
-        descriptive=bool(found.note),
-        left_out=(*left_out, *found.left_out),
-        partial=tuple(found.partial.items()),
-        notes=tuple(_notes(found, left_out)),
-    )
-
-
-def _notes(found: Ranking, leaking: Sequence[str]) -> Iterator[str]:
-    if found.note:
-        yield found.note
-    if leaking:
-        yield f"Left out, because a column gives the target away: {', '.join(leaking)}."
-    if found.left_out:
-        yield f"Left out, because no split there has a result of every library: {', '.join(found.left_out)}."
-    if found.partial:
-        shown = ", ".join(f"{dataset} ({splits})" for dataset, splits in found.partial.items())
-        yield f"Ranked only by the splits that every library has: {shown}."
-
-
-def _measure(table: ReportTable) -> int | None:
-    """The column to rank by: the primary metric, or else the training time if it was taken in timing mode."""
-    for position, column in enumerate(table.columns):
-        known = column.higher_is_better is not None and not column.indicative
-        if known and (column.primary or column.cost):
-            return position
-    return None
