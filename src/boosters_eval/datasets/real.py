@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from functools import reduce
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.config import Table, parse_split
-from boosters_eval.datasets.published import PUBLISHED, Published
+from boosters_eval.datasets.published import PUBLISHED, Published, number_names
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -130,14 +131,14 @@ def _read_published(name: str, one: Published, archive: Path) -> pd.DataFrame:
     frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
     if one.labels:
         labels = _member(archive, one.labels).read().decode().split()
-        frame = frame.set_axis(list(_number("property", frame.shape[1])), axis=1).copy().assign(**{one.target: labels})
+        frame = frame.set_axis(number_names("property", frame.shape[1]), axis=1).copy().assign(**{one.target: labels})
     if one.when:
-        written = frame[one.when[0]].astype(str).str.cat([frame[part].astype(str) for part in one.when[1:]], sep="-")
+        written = reduce(lambda left, right: left + "-" + right, (frame[part].astype(str) for part in one.when))
         when = pd.to_datetime(written, format=one.when_format)
         frame = frame.drop(columns=list(one.when)).assign(when=when)
-    frame = _EDITS.get(name, lambda same: same)(frame)
-    repeated = frame.drop(columns=one.target).duplicated() if one.distinct else None
-    return frame if repeated is None else frame[~repeated]
+    if name in _EDITS:
+        frame = _EDITS[name](frame)
+    return frame[~frame.drop(columns=one.target).duplicated()] if one.distinct else frame
 
 
 def _read_part(one: Published, archive: Path, member: str) -> pd.DataFrame:
@@ -151,7 +152,7 @@ def _read_part(one: Published, archive: Path, member: str) -> pd.DataFrame:
         if one.layout == "keel":
             start = next(number for number, line in enumerate(lines) if line.strip().lower() == "@data")
             content = io.BytesIO("\n".join(lines[start + 1 :]).encode())
-    how = {"gz": "gzip", "xz": "xz", "zip": "zip"}.get(member.rpartition(".")[2])
+    how: Any = {"gz": "gzip", "xz": "xz", "zip": "zip"}.get(member.rpartition(".")[2])
     header = 0 if one.layout == "csv" else None
     frame = pd.read_csv(
         *(content,),
@@ -165,10 +166,6 @@ def _read_part(one: Published, archive: Path, member: str) -> pd.DataFrame:
         low_memory=False,
     )
     return frame.dropna(axis=1, how="all") if one.layout == "plain" and one.separator == " " else frame
-
-
-def _number(prefix: str, count: int) -> Iterator[str]:
-    return (f"{prefix}{number}" for number in range(1, count + 1))
 
 
 def _find_late_flights(frame: pd.DataFrame) -> pd.DataFrame:

@@ -218,12 +218,9 @@ class RankingPair(Strict):
     def flipped(self) -> RankingPair:
         """The same pair from b's point of view."""
         turned = {"better": "worse", "worse": "better"}.get(self.verdict, self.verdict)
-        known = self.share is not None and self.low is not None and self.high is not None
-        share, low, high = (
-            (1 / (1 + self.share) - 1, 1 / (1 + self.high) - 1, 1 / (1 + self.low) - 1) if known else (None,) * 3
-        )
+        share, low, high = (None if one is None else 1 / (1 + one) - 1 for one in (self.share, self.high, self.low))
         return RankingPair(
-            self.b, self.a, self.losses, self.wins, self.ties, self.p, share, low, high, turned, self.hinges
+            *(self.b, self.a, self.losses, self.wins, self.ties, self.p, share, low, high), turned, self.hinges
         )
 
 

@@ -17,7 +17,7 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.runners.parameters import BoosterType, Device, Mark, Profile, TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -65,6 +65,7 @@ class FitRequest:
     n_columns: int = 0  # 0: not known
     n_threads: int = 1
     seed: int = 42
+    native: Mapping[str, Any] = field(default_factory=dict)  # the library's own parameters, which win
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import Field
 
 from boosters_eval.core.errors import ConfigError, pick
 from boosters_eval.core.model import Model
@@ -61,6 +62,7 @@ class BenchmarkConfig(Model):
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.2
     seeds: tuple[int, ...] = derive_seeds(DEFAULT_SEEDS)  # those of the suite apply unless they are named here
     folds: Annotated[int, Ge(2)] | None = None
+    native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters, which win
     variant: Annotated[str, MinLen(0)] | None = None  # only with a constraint is half a character refused
     profile: Profile = Profile.PARITY
     metrics: tuple[str, ...] = ()  # in addition to those of the task

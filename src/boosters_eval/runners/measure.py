@@ -74,7 +74,7 @@ def small_request(request: FitRequest, *, stopping: bool) -> FitRequest:
         subsample=max(request.training.subsample, 0.5),
         early_stopping_rounds=request.training.early_stopping_rounds if stopping else None,
     )
-    return replace(request, training=training, profile=Profile.PARITY)
+    return replace(request, training=training, profile=Profile.PARITY, native={})
 
 
 def few_rows(data: TrainData, task: Task) -> TrainData:

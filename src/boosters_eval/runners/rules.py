@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -227,6 +227,24 @@ def translate(edition: Edition, request: FitRequest, unverified: Mark | None = N
     return Translation(request, native, tuple(marks), why, origins)
 
 
+def override(translation: Translation, native: Mapping[str, Any], who: str) -> Translation:
+    """With a library's own parameters, which win; None takes one away. A mark says where the mapping is left."""
+    marks, mapped = list(translation.marks), translation.request.profile is not Profile.DEFAULTS
+    for name, value in native.items():
+        before = translation.native.get(name)
+        if mapped and value != before:
+            what = "leaves it to the library" if value is None else f"sets {value}"
+            instead = "" if before is None else f" instead of {before}"
+            marks.append(Mark(parameter=name, kind="approximated", reason=f"{who} {what}{instead}"))
+    merged = {**translation.native, **native}
+    return replace(
+        translation,
+        native={name: value for name, value in merged.items() if value is not None},
+        marks=tuple(marks),
+        origins={**translation.origins, **dict.fromkeys(native, who)},
+    )
+
+
 def select_rules(edition: Edition, names: Mapping[str, Any]) -> list[Rule]:
     """The first rule that applies for each parameter; a parameter without one is not used."""
     chosen: dict[str, Rule] = {}
@@ -259,7 +277,8 @@ class TableRunner(Runner):
     @classmethod
     def translate(cls, request: FitRequest) -> Translation:
         edition, unverified = choose_edition(cls.editions, cls.version())
-        return translate(edition, request, unverified)
+        found = translate(edition, request, unverified)
+        return found if not request.native else override(found, request.native, "the variant")
 
 
 def find_stopping_rows(translation: Translation, data: TrainData) -> TrainData | None:

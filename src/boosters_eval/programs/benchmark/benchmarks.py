@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, MissingLibraryError, require
 from boosters_eval.core.terms import the
+from boosters_eval.core.text import join_words
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DataSettings, parse_split
 from boosters_eval.datasets.resolve import GivenFrame, check_applicable, collect_datasets
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.paper_protocol import canonicalize_native
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.suites import fetch_suite, resolve_suite, take_subset
 from boosters_eval.runners import RUNNERS, FitRequest
@@ -128,6 +130,24 @@ def add_defaults(benchmarks: Benchmarks) -> Benchmarks:
         lacking = [item for item in benchmarks.unavailable if item.spec == config.name]
         absent += [*lacking, *(item.replace(spec=own.name) for item in lacking)]
     return replace(benchmarks, configs=tuple(configs), unavailable=tuple(absent))
+
+
+def vary_natives(benchmarks: Benchmarks, variants: Mapping[str, Mapping[str, Any]]) -> Benchmarks:
+    """Each benchmark once per variant, in which the library has these of its own parameters."""
+    libraries = {benchmarks.runner(name).library() for config in benchmarks.configs for name in config.libraries}
+    if len(libraries) > 1:
+        raise ConfigError(
+            f"{the('variants')} must be for one library where they name its own parameters."
+            f" Got {join_words(sorted(libraries))} instead."
+        )
+    found = {name: canonicalize_native(next(iter(libraries)), dict(native)) for name, native in variants.items()}
+    configs = tuple(
+        config.replace(name=f"{config.name}-{name}", variant=name, native=native)
+        for config in benchmarks.configs
+        for name, native in found.items()
+    )
+    absent = tuple(item.replace(spec=f"{item.spec}-{name}") for item in benchmarks.unavailable for name in found)
+    return replace(benchmarks, configs=configs, unavailable=absent)
 
 
 def name_variants(benchmarks: Benchmarks) -> Benchmarks:

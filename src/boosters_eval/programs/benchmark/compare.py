@@ -17,12 +17,13 @@ from boosters_eval.programs.benchmark.benchmarks import (
     make_comparison,
     name_variants,
     select_benchmarks,
+    vary_natives,
 )
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
 from boosters_eval.programs.benchmark.policy import read_policy
 from boosters_eval.programs.benchmark.runs import execute_prepared
 from boosters_eval.programs.benchmark.spec import metric_names
-from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
+from boosters_eval.programs.benchmark.suites import parse_native, parse_parameters, parse_variants
 from boosters_eval.runners.parameters import Device, GrowthStrategy, Profile, TrainingConfig
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.datasets.config import DataAudit, DataSettings
     from boosters_eval.programs.benchmark.against import AgainstCheck
+    from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import (
         CompareRequest,
@@ -57,13 +59,13 @@ def run_suite(request: SuiteRequest) -> Findings:
 def prepare_comparison(request: CompareRequest) -> PreparedRun:
     check_names(request)
     training, variants = read_training(request), request.variants
-    texts = isinstance(variants, (tuple, list))
+    texts, native = isinstance(variants, (tuple, list)), _is_native(request)
     benchmarks = make_comparison(
         **{**collect_arguments(request), "profile": _first_profile(request)},
-        variants=parse_variants(variants, training) if texts else variants,
+        variants=None if native else parse_variants(variants, training) if texts else variants,
         metrics=metric_names(several(request.metrics)),
     )
-    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else name_variants(benchmarks)
+    benchmarks = _vary(request, benchmarks)
     return prepare(benchmarks, request.seeds, request, max_seeds=request.max_seeds, budget=request.budget)
 
 
@@ -80,10 +82,26 @@ def prepare_suite(request: SuiteRequest) -> PreparedRun:
         subset=request.subset,
         skip_missing=request.skip_missing,
     )
-    benchmarks = add_defaults(benchmarks) if request.profile == BOTH else name_variants(benchmarks)
+    if request.variants and not _is_native(request):
+        raise ConfigError(
+            f"{the('variants')} of a suite are a library's own parameters: add {given('profile', 'defaults')}."
+        )
+    benchmarks = _vary(request, benchmarks)
     if request.policy is not None:
         benchmarks = replace(benchmarks, policy=read_policy(request.policy))
     return prepare(benchmarks, request.seeds, request)
+
+
+def _is_native(request: CompareRequest | SuiteRequest) -> bool:
+    """Whether variants name a library's own parameters: its own defaults leave no meaning to ours."""
+    return bool(request.variants) and request.profile in (Profile.DEFAULTS, Profile.DEFAULTS.value)
+
+
+def _vary(request: CompareRequest | SuiteRequest, benchmarks: Benchmarks) -> Benchmarks:
+    if _is_native(request):
+        variants = request.variants
+        return vary_natives(benchmarks, variants if isinstance(variants, Mapping) else parse_native(variants))
+    return add_defaults(benchmarks) if request.profile == BOTH else name_variants(benchmarks)
 
 
 def _first_profile(request: CompareRequest | SuiteRequest) -> Any:

@@ -99,8 +99,8 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
     data = _take_data(cell, table, inputs)
     split, train, x_valid = data.split, data.train, data.x_valid
     translation = override_natives(loaded.translate(data.request), spec.protocol)
-    if spec.protocol is not None:
-        refuse_ignored(cell.target.library, spec.protocol.native, translation)
+    if spec.protocol is not None or spec.native:
+        refuse_ignored(cell.target.library, spec.native if spec.protocol is None else spec.protocol.native, translation)
         before |= set(sys.modules)  # none of this is timed
     needed = _measure_memory(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
     phase("warm-up")

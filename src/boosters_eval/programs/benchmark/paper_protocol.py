@@ -17,7 +17,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.programs.benchmark.preprocessing import STEPS, StepRows
 from boosters_eval.runners.base import TrainData, lazy_module
-from boosters_eval.runners.parameters import Mark
+from boosters_eval.runners.rules import override
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -114,20 +114,7 @@ class Protocol(Model):
 def override_natives(translation: Translation, protocol: Protocol | None) -> Translation:
     if protocol is None or not protocol.native:
         return translation
-    marks = list(translation.marks)
-    for name, value in protocol.native.items():
-        before = translation.native.get(name)
-        if value != before:
-            what = "leaves it to the library" if value is None else f"sets {value}"
-            instead = "" if before is None else f" instead of {before}"
-            marks.append(Mark(parameter=name, kind="approximated", reason=f"the protocol {what}{instead}"))
-    merged = {**translation.native, **protocol.native}
-    return replace(
-        translation,
-        native={name: value for name, value in merged.items() if value is not None},
-        marks=tuple(marks),
-        origins={**translation.origins, **dict.fromkeys(protocol.native, "the protocol")},
-    )
+    return override(translation, protocol.native, "the protocol")
 
 
 def canonicalize_native(library: str, native: dict[str, Any]) -> dict[str, Any]:

@@ -321,6 +321,7 @@ def _make_spec(
         training=config.training,
         profile=config.profile,
         variant=config.variant,
+        native=config.native,
         n_classes=data.n_classes,
         quantiles=config.dataset.quantiles,
         categorical=data.categorical,

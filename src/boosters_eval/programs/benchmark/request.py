@@ -335,6 +335,19 @@ class Verdicts(Margined, OutputOptions):
     verdict: Path | None = parameter(None, kind=path(), written=True, help="File for the verdict of --against as JSON.")
 
 
+def variants_parameter(told: str = "") -> Any:
+    return parameter(
+        None,
+        kind=anything("a dict of names and TrainingConfigs", metavar="NAME:PARAM=VALUE"),
+        several=True,
+        raw=True,
+        separator=None,
+        help=told
+        or "Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'. With --profile defaults, by the"
+        " library's own names.",
+    )
+
+
 class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request):
     command: ClassVar = "compare"
     help: ClassVar = "Compare libraries on data sets."
@@ -349,14 +362,7 @@ class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request)
         kind=anything("a time such as 90s, 10m or 1h", str, int, float, metavar="TIME"),
         help="Time limit for --seeds auto: 90s, 10m, 1h. Default: none.",
     )
-    variants: Any = parameter(
-        None,
-        kind=anything("a dict of names and TrainingConfigs", metavar="NAME:PARAM=VALUE"),
-        several=True,
-        raw=True,
-        separator=None,
-        help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'.",
-    )
+    variants: Any = variants_parameter()
     metrics: Any = metrics_parameter("Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function.")
     reuse: bool = parameter(
         False, panel=RUN, help="Take over finished cells of earlier runs with the same build, data and split."
@@ -418,6 +424,9 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
     splits: Literal["balanced", "random"] | None = splits_parameter(None)
     metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
     profile: Any = profile_parameter(None, " Default: the suite's.", both=True)
+    variants: Any = variants_parameter(
+        "With --profile defaults, a library's own parameters to compare: 'now:' 'new:learning_rate=0.1'."
+    )
     policy: Path | None = parameter(
         None,
         kind=path(),

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import compute_digest, read_text, resolved
 from boosters_eval.core.model import Model
@@ -190,6 +192,7 @@ class FitSpec(Spec):
     timing: Timing
     user_metrics: tuple[UserMetric, ...] = ()
     targets: tuple[str, ...] = ()  # the names of several; empty: there is one
+    native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters of a variant, which win
     protocol: Protocol | None = None  # None: our own way
 
     @property
@@ -219,7 +222,8 @@ class FitSpec(Spec):
 
     def identity(self) -> dict[str, Any]:
         """The identity without the location of a metric's file, and without what follows from the data."""
-        content = self.model_dump(mode="json", exclude={"user_metrics", "n_columns", "centered", "targets"})
+        content = self.model_dump(mode="json", exclude={"user_metrics", "n_columns", "centered", "targets", "native"})
+        content |= {"native": self.native} if self.native else {}
         content |= {"centered": True} if self.centered else {}
         content |= {"targets": list(self.targets)} if self.targets else {}
         users = sorted((metric.name, metric.higher_is_better, metric.digest) for metric in self.user_metrics)
@@ -243,6 +247,7 @@ class FitSpec(Spec):
             n_columns=0 if encoded else self.n_columns,
             n_threads=self.n_threads,
             seed=seed,
+            native=self.native,
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator
@@ -353,7 +354,36 @@ def parse_parameters(texts: list[str], base: TrainingConfig) -> TrainingConfig:
 
 def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, TrainingConfig]:
     """Variants written `name:parameter=value,...`; what a variant does not name is as in the base."""
-    variants: dict[str, TrainingConfig] = {}
+    return {name: _vary(f"variant '{name}'", rest, base) for name, rest in _split_variants(texts).items()}
+
+
+def parse_native(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The same with a library's own parameters, under its own names."""
+    return {name: _read_native(f"variant '{name}'", rest) for name, rest in _split_variants(texts).items()}
+
+
+def _read_native(who: str, text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not key or not equals or not value or key in found:
+            raise ConfigError(
+                f"{who[:1].upper() + who[1:]} must give '{key}' one value, as in 'name=value'. Got '{text}' instead."
+            )
+        found[key] = _read_value(value)
+    return found
+
+
+def _read_value(text: str) -> Any:
+    """A number, true, false or null as JSON writes them, and any other text as it is."""
+    try:
+        return json.loads(text.lower() if text.lower() in ("true", "false") else text)
+    except ValueError:
+        return text
+
+
+def _split_variants(texts: Iterable[str]) -> dict[str, str]:
+    variants: dict[str, str] = {}
     for text in texts:
         name, colon, rest = text.partition(":")
         if not colon or not _NAME.fullmatch(name):
@@ -363,7 +393,7 @@ def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, Trai
             )
         if name in variants:
             raise ConfigError(f"The names of variants must be unique. Got '{name}' twice.")
-        variants[name] = _vary(f"variant '{name}'", rest, base)
+        variants[name] = rest
     return variants
 
 

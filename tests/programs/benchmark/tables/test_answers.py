@@ -199,10 +199,10 @@ def test_no_answer_has_an_impossible_share_or_a_p_value(gaps, spread, seeds, met
 
 
 def test_of_several_rows_it_is_told_which_one_may_be_better_or_worse():
-    ends = answers._tell_ends({"a": (-0.01, 0.03), "b": (-0.02, 0.01)})
+    ends = answers.tell_ends({"a": (-0.01, 0.03), "b": (-0.02, 0.01)})
     assert list(ends) == ["2.0 % better (b)", "3.0 % worse (a)"]
-    assert list(answers._tell_ends({"a": (-0.05, 0.05), "b": (-0.02, 0.01)})) == ["5.0 % better", "5.0 % worse (a)"]
-    assert list(answers._tell_ends({"a": (0.01, 0.03)})) == ["3.0 % worse"]
+    assert list(answers.tell_ends({"a": (-0.05, 0.05), "b": (-0.02, 0.01)})) == ["5.0 % better", "5.0 % worse (a)"]
+    assert list(answers.tell_ends({"a": (0.01, 0.03)})) == ["3.0 % worse"]
 
 
 def test_what_is_equal_and_what_cannot_be_told_are_different_words():

@@ -3,6 +3,8 @@
 import pytest
 
 import factories
+from boosters_eval.datasets.config import DataAudit
+from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
@@ -110,3 +112,63 @@ def test_the_picture_names_every_rank():
     page = build_document(collection(10)).to_html()
     assert "Average ranks of gbdt: boosters 1.00; xgboost 2.50; lightgbm 2.50." in page
     assert page.count('class="clique"') == 1
+
+
+def apart(gaps, seeds=5):
+    """A data set for each gap: b's error is larger by that share, on every split alike but for little noise."""
+    noise = (0.0, 0.0004, -0.0003, 0.0002, -0.0005)
+    results = [
+        factories.result(f"d{number}/gbdt", library, seed, value * (1 + noise[(seed + place) % 5]))
+        for number, gap in enumerate(gaps)
+        for place, (library, value) in enumerate({"a": 1.0, "b": 1.0 + gap}.items())
+        for seed in range(seeds)
+    ]
+    return ResultCollection(results)
+
+
+def which(found):
+    (line,) = [line for line in build_tables(found).answer if line.startswith("Which")]
+    return line
+
+
+def test_answer_begins_with_who_is_better_in_general_and_by_how_much():
+    line = which(apart([0.05, 0.03, 0.06, 0.04, 0.05, 0.04, 0.06, 0.05]))
+    assert line.startswith(
+        "Which: in general a: over 8 data sets, its error is 4.5 % lower (3.7 % to 5.3 %) than that of b"
+    )
+
+
+def test_means_that_cannot_be_told_apart_are_bounded_both_ways():
+    line = which(apart([0.05, -0.03, 0.06, -0.04, 0.05, -0.05, 0.02, -0.02]))
+    assert line.startswith("Which: in general cannot say over 8 data sets: ")
+    assert "% better or" in line
+    assert "in the mean. By data set:" in line
+
+
+def test_equivalent_in_general_is_said_of_both():
+    assert which(apart([0.002, -0.001] * 4)).startswith("Which: in general any of a and b, over 8 data sets")
+
+
+def test_below_six_data_sets_nothing_is_said_in_general():
+    found = apart([0.05] * 5)
+    assert "in general" not in which(found)
+    (ranking,) = build_tables(found).rankings
+    assert [pair.share for pair in ranking.pairs] == [None]
+
+
+def test_data_set_that_the_verdict_hangs_on_is_named():
+    report = build_tables(apart([0.05, 0.04, 0.05, 0.06, 0.04, 0.05, 0.05, -0.30]))
+    (line,) = [line for line in report.answer if line.startswith("How sure")]
+    assert "It hangs on d7: without one of them another answer would be given" in line
+
+
+def test_kinds_of_data_are_ranked_apart_and_only_described():
+    audits = {
+        f"d{number}": DataAudit(dataset=f"d{number}", task=Task.REGRESSION, rows=500 if number < 4 else 50_000)
+        for number in range(8)
+    }
+    found = apart([0.05] * 4 + [-0.05] * 4)
+    found.metadata = found.metadata.model_copy(update={"audits": audits})
+    kinds = build_tables(found).kinds
+    assert [row[:2] for row in kinds.rows] == [("below 3000 rows", 4), ("20000 rows and more", 4)]
+    assert [row[2] for row in kinds.rows] == ["a 1.0, b 2.0", "b 1.0, a 2.0"]

@@ -223,7 +223,7 @@ class Contest:
             return f"{start}: {leads}{self.splits(names)} {_tell_little(min(shown))}"
         lost = [name for name in names if name not in near]
         rest = f", and next to nothing is known of {_name(lost)}" if lost else ""
-        may = list(_tell_ends(near))
+        may = list(tell_ends(near))
         if self.level:
             who = _name(list(near)) if lost else "it" if len(names) == 1 else "they"
             return f"{start}: {who} may be up to {' or '.join(may)} than {self.leader}{rest}"
@@ -442,7 +442,7 @@ def _scale(pair: Comparison) -> float | None:
     return None if errors[0] * errors[1] < 0 else max(map(abs, errors))
 
 
-def _tell_ends(bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+def tell_ends(bounds: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     """How much better and how much worse some row may be; of several, which one."""
     sizes = {"better": {name: -low for name, (low, _) in bounds.items()}}
     sizes["worse"] = {name: high for name, (_, high) in bounds.items()}

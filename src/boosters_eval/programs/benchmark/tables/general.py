@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import count_of, join_words
+from boosters_eval.programs.benchmark.tables.answers import tell_ends
 from boosters_eval.programs.benchmark.tables.verdicts import find_scale
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.html.charts import by_point
@@ -190,13 +191,10 @@ def tell_in_general(ranking: RankingTable) -> str:
         return f"in general any of {join_words([leader, *by['equivalent']])}, {over}. {'. '.join(known[1:])}".rstrip(
             ". "
         )
-    open_ = by["inconclusive"]
-    worst = max(abs(bound or 0.0) for name in open_ for bound in (pairs[name].low, pairs[name].high))
-    said = (
-        f"in general cannot say {over}: {leader} leads, but the mean difference to {join_words(open_)}"
-        f" may be up to {percent(worst, sign=False)} either way"
-    )
-    return ". ".join([said, *known])
+    others = [pairs[name].flipped() for name in by["inconclusive"]]
+    may = " or ".join(tell_ends({one.a: (one.low or 0.0, one.high or 0.0) for one in others}))
+    said = f"in general cannot say {over}: {leader} has the lowest errors, but {join_words(by['inconclusive'])} may be"
+    return ". ".join([f"{said} up to {may} in the mean", *known])
 
 
 _VERDICTS = ("better", "equivalent", "inconclusive", "worse")

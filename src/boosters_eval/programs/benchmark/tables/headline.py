@@ -144,7 +144,8 @@ def _answer_many(
     counted_up = _count(judged) if judged else "no answer: nothing is judged here"
     general = tell_in_general(rankings[0]) if len(rankings) == 1 else ""
     yield f"{WHICH}: {general}. By data set: {counted_up}." if general else f"{WHICH}: {counted_up}."
-    ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in rankings]
+    told = [ranking for ranking in rankings if not (general and ranking.descriptive)]  # which says that much itself
+    ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in told]
     ranked += [hinges] if general and (hinges := tell_hinges(rankings[0])) else []
     decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
     sure = f"{format_share(1 - alpha)} sure of each answer given" if decided else "not sure of any order"
