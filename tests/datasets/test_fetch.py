@@ -12,6 +12,7 @@ import pytest
 from boosters_eval.core.errors import BoostersEvalWarning, DatasetError
 from boosters_eval.datasets import DATASETS, fetch, materialize, open_stored
 from boosters_eval.datasets.catalog import DOWNLOADS, fetch_dataset
+from boosters_eval.datasets.published import PUBLISHED
 from boosters_eval.datasets.real import _MERCURY, _RANKEVAL, _READERS, load_downloaded
 from boosters_eval.metrics.task import Task
 
@@ -220,6 +221,6 @@ def test_the_ranking_sample_keeps_queries_of_both_parts_apart(tmp_path):
 
 
 def test_every_download_has_a_reader_and_a_task():
-    assert set(_READERS) == set(DOWNLOADS)
+    assert set(_READERS) | set(PUBLISHED) == set(DOWNLOADS)
     assert DATASETS["mslr_sample"].task is Task.RANKING
-    assert np.all([len(download.archive.sha256) == 64 for download in DOWNLOADS.values()])
+    assert np.all([len(archive.sha256) == 64 for archive in DOWNLOADS.values()])

