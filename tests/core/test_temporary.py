@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from boosters_eval.core import temporary
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.temporary import clear_abandoned, find_temporary, own_folder
 from processes import environment
@@ -85,6 +86,21 @@ def test_nothing_but_own_folders_is_cleared(tmp_path):
     clear_abandoned(tmp_path)
     left = {"precious", "boosters-eval-tmp-link", "boosters-eval-tmp-file", "boosters-eval-other"}
     assert names_in(tmp_path) == left
+
+
+def test_a_new_folder_that_another_program_cleared_at_once_is_made_again(tmp_path, monkeypatch):
+    make, made = temporary.tempfile.mkdtemp, []
+
+    def make_and_lose(**where):
+        made.append(make(**where))
+        if len(made) == 1:
+            clear_abandoned(tmp_path)
+        return made[-1]
+
+    monkeypatch.setattr(temporary.tempfile, "mkdtemp", make_and_lose)
+    with own_folder(tmp_path) as path:
+        assert [path] == list(tmp_path.iterdir())
+    assert len(made) == 2
 
 
 def test_no_place_for_temporary_files_is_one_sentence(monkeypatch):

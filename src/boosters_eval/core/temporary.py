@@ -51,11 +51,12 @@ def own_folder(parent: Path) -> Iterator[Path]:
     clear_abandoned(parent)
     while True:
         path = Path(tempfile.mkdtemp(dir=parent, prefix=_PREFIX))
-        lock = os.open(path, os.O_RDONLY)
-        # Between the two calls another program may have taken it for abandoned.
-        if _hold(lock) is not False and path.is_dir():
-            break
-        os.close(lock)
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(path, os.O_RDONLY)
+            # Since it was made, another program may have taken it for abandoned, and removed it.
+            if _hold(lock) is not False and path.is_dir():
+                break
+            os.close(lock)
     owner = os.getpid()
     try:
         yield path
