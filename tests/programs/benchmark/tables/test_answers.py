@@ -20,7 +20,6 @@ from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.tables import answers
 from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.runners.parameters import Mark
@@ -198,11 +197,28 @@ def test_no_answer_has_an_impossible_share_or_a_p_value(gaps, spread, seeds, met
     assert not ("annot say" in told and "any of these" in told and "Cannot say about" not in told)
 
 
-def test_of_several_rows_it_is_told_which_one_may_be_better_or_worse():
-    ends = answers.tell_ends({"a": (-0.01, 0.03), "b": (-0.02, 0.01)})
-    assert list(ends) == ["2.0 % better (b)", "3.0 % worse (a)"]
-    assert list(answers.tell_ends({"a": (-0.05, 0.05), "b": (-0.02, 0.01)})) == ["5.0 % better", "5.0 % worse (a)"]
-    assert list(answers.tell_ends({"a": (0.01, 0.03)})) == ["3.0 % worse"]
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (0.01, "{lightgbm[0]:.1f} % better or {lightgbm[1]:.1f} % worse (lightgbm)"),
+        (0.02, "{xgboost[0]:.1f} % better (xgboost) or {lightgbm[1]:.1f} % worse (lightgbm)"),
+    ],
+)
+def test_of_several_rows_it_is_told_which_one_may_be_better_or_worse(gap, words):
+    results = scores({"xgboost": 0.01, "lightgbm": gap})
+    table = table_of(results)
+    means = {row.label: row.cells[0].mean for row in table.rows}
+    ends = {}
+    for pair in table.pairs:
+        if "boosters" in (pair.a, pair.b):
+            way = 1 if pair.b == "boosters" else -1
+            low, high = sorted((way * pair.low, way * pair.high))
+            other = pair.a if way == 1 else pair.b
+            ends[other] = [100 * end / max(means["boosters"], means[other]) for end in (-low, high)]
+    assert which(results) == (
+        f"cannot say from {SPLITS}: boosters leads in RMSE, but xgboost and lightgbm may be up to"
+        f" {words.format_map(ends)}."
+    )
 
 
 def test_what_is_equal_and_what_cannot_be_told_are_different_words():
