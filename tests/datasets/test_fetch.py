@@ -80,6 +80,12 @@ def test_a_fetched_data_set_is_verified_kept_and_usable(yacht, cache):
     assert fetch_dataset(config) == kept  # what is there is not downloaded again
 
 
+def test_a_home_that_the_environment_names_keeps_what_is_fetched(yacht, monkeypatch, tmp_path):
+    monkeypatch.delenv("BOOSTERS_EVAL_CACHE")
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    assert fetch_dataset(DATASETS["yacht"]).is_relative_to(tmp_path / "home")
+
+
 def test_a_damaged_archive_is_fetched_again(yacht):
     kept = fetch_dataset(DATASETS["yacht"])
     kept.write_bytes(b"damaged")

@@ -249,12 +249,19 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path):
         materialize(config_of((X, Y)), blocked)
 
 
-def test_the_cache_is_the_platforms_unless_the_environment_names_one(monkeypatch):
+def test_the_cache_is_the_platforms_unless_the_environment_names_one_or_a_home(monkeypatch, tmp_path):
     from boosters_eval.datasets.fetch import cache_root
 
     monkeypatch.setenv("BOOSTERS_EVAL_CACHE", "~/somewhere")
     assert cache_root() == Path.home() / "somewhere"
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path))
+    assert cache_root() == Path.home() / "somewhere"
     monkeypatch.delenv("BOOSTERS_EVAL_CACHE")
+    assert cache_root() == tmp_path / "cache"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "file"))  # which the run refuses
+    assert cache_root().name == "boosters-eval"
+    monkeypatch.delenv("BOOSTERS_EVAL_HOME")
     assert cache_root().name == "boosters-eval"
 
 

@@ -17,10 +17,12 @@ VARIABLE = "BOOSTERS_EVAL_CACHE"
 
 
 def cache_root() -> Path:
-    """The platform's cache directory, or the one that the environment names."""
-    named = os.environ.get(VARIABLE)
+    """The directory that the environment names, or in the home that it names; else the platform's."""
+    named, home = os.environ.get(VARIABLE), os.environ.get("BOOSTERS_EVAL_HOME")
     if named:
         return Path(named).expanduser()
+    if home and not Path(home).is_file():  # which the run refuses
+        return Path(home).absolute() / "cache"
     from platformdirs import user_cache_path  # noqa: PLC0415 (not needed where the environment names one)
 
     return user_cache_path("boosters-eval", appauthor=False)
