@@ -168,6 +168,16 @@ def test_configs_of_one_library_that_differ_are_rows_of_one_table():
         "max_depth=8, l2=0.0",
     ]
     assert {spec.variant for spec in prepare_suite(BenchmarkSuite("own", both), seeds=1).plan.specs} == {None}
+    twins = [*ours[:2], ours[0].replace(name="iris/again")]
+    plan = prepare_suite(BenchmarkSuite("own", twins), seeds=1).plan
+    assert [spec.variant for spec in plan.specs] == ["l2=1.0, iris/3-1.0 = l2=1.0, iris/again", "l2=0.0"]
+    named = [
+        ours[0].replace(variant="mine"),
+        ours[1],
+        ours[0].replace(name="iris/more", variant="m", metrics=("brier",)),
+    ]
+    plan = prepare_suite(BenchmarkSuite("own", named), seeds=1).plan
+    assert [spec.variant for spec in plan.specs] == ["mine", "l2=0.0", "m"]  # other metrics are no twins
     other = [ours[0], ours[1].replace(validation_fraction=0.5)]  # scores on other splits are no rows of one table
     assert {spec.variant for spec in prepare_suite(BenchmarkSuite("own", other), seeds=1).plan.specs} == {None}
 

@@ -158,11 +158,12 @@ def name_variants(benchmarks: Benchmarks) -> Benchmarks:
         groups.setdefault((config.dataset.name, json.dumps(alike, sort_keys=True)), []).append(config)
     named: dict[str, BenchmarkConfig] = {}
     for group in groups.values():
-        if len(group) == 1 or len(group[0].libraries) != 1 or any(config.variant is not None for config in group):
+        if len(group) == 1 or len(group[0].libraries) != 1:
             continue
-        labels = _label_differences(group)
-        if len(set(labels)) == len(group):
-            named |= {config.name: config.replace(variant=label) for config, label in zip(group, labels, strict=True)}
+        labels = [config.variant or label for config, label in zip(group, _label_differences(group), strict=True)]
+        for config, label in zip(group, labels, strict=True):
+            alone = label if labels.count(label) == 1 else ", ".join(filter(None, (label, config.name)))
+            named[config.name] = config.replace(variant=alone)
     return replace(benchmarks, configs=tuple(named.get(config.name, config) for config in benchmarks.configs))
 
 

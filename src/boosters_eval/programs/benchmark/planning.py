@@ -207,7 +207,8 @@ def _make_plan(
             }
             others = variants.setdefault((spec.dataset, spec.booster_type, spec.profile), [])
             found = _translate(runners, request)
-            same = [at for at, theirs in others if theirs == found and specs[at].n_threads == spec.n_threads]
+            own = {"name": spec.name, "variant": spec.variant, "training": spec.training}
+            same = [at for at, theirs in others if theirs == found and specs[at].model_copy(update=own) == spec]
             if found and same:
                 first = specs[same[0]]
                 merged.append(f"{spec.dataset}: '{first.variant}' and '{spec.variant}' are the same here, and one row")
