@@ -153,3 +153,11 @@ def test_functions_that_prepare_have_names_and_signatures_of_their_own(home):
     assert list(inspect.signature(be.prepare_suite).parameters) == list(inspect.signature(be.run_suite).parameters)
     with pytest.raises(ConfigError, match=r"^prepare_comparison\(\) has no parameter 'sedes'\. Did you mean 'seeds'"):
         be.prepare_comparison("iris", sedes=3)
+
+
+def test_a_folder_that_is_gone_is_a_sentence(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ConfigError, match="The current folder does not exist any more: change to another one"):
+        be.compare("iris", "sklearn")

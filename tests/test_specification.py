@@ -279,6 +279,10 @@ def test_the_baseline_of_the_rfc_is_read_and_saved_by_path_and_by_text(kind, tmp
 def test_what_is_no_path_or_no_baseline_gets_a_sentence(tmp_path):
     with pytest.raises(ConfigError, match="The 'path' parameter must be a path"):
         load_baseline(5)
+    with pytest.raises(
+        ConfigError, match=r"x.json does not exist; record it with 'boosters-eval baseline record x.json'"
+    ):
+        load_baseline("x.json")
     with pytest.raises(ConfigError, match="The 'baseline' parameter must be a Baseline"):
         save_baseline({}, tmp_path / "baseline.json")
     with pytest.raises(ConfigError, match="The 'results' parameter must be a ResultCollection"):

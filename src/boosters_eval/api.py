@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require, suggest
-from boosters_eval.core.files import check_home
+from boosters_eval.core.files import check_folder, check_home
 from boosters_eval.core.request import COMMANDS, Request, load_request
 from boosters_eval.core.terms import listen
 
@@ -885,6 +885,7 @@ DOORS = {door: command for command, (_, _, door) in COMMANDS.items() if door}
 
 def _request(door: str, given: dict[str, Any], called: str = "") -> Any:
     """The request that the arguments of a function make; it may be called by another name."""
+    check_folder()
     settings = given.pop("settings", {})
     return load_request(DOORS[door]).of(called or door, {**given, **settings})
 

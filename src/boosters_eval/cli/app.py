@@ -33,7 +33,7 @@ from boosters_eval.core.errors import (
     describe_error,
     suggest,
 )
-from boosters_eval.core.files import check_writable
+from boosters_eval.core.files import check_folder, check_writable
 from boosters_eval.core.findings import Removal
 from boosters_eval.core.temporary import clear_abandoned, find_temporary
 from boosters_eval.core.terms import listen
@@ -173,10 +173,7 @@ def check_surroundings() -> None:
     if not _can_start(_LEAST_PROCESSES):
         allowed = resource.getrlimit(resource.RLIMIT_NPROC)[0]
         raise RunError(f"At least {_LEAST_PROCESSES} further processes are needed: 'ulimit -u' is {allowed}.")
-    try:
-        Path.cwd()
-    except OSError:
-        raise ConfigError("The current folder does not exist any more: change to another one.") from None
+    check_folder()
 
 
 def _can_start(count: int) -> bool:

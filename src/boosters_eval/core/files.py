@@ -343,6 +343,14 @@ def make_home(path: Path) -> None:
             note.write_text("*\n", encoding="utf-8")
 
 
+def check_folder() -> None:
+    """Refuse to work in a folder that is gone."""
+    try:
+        Path.cwd()
+    except OSError:
+        raise ConfigError("The current folder does not exist any more: change to another one.") from None
+
+
 def check_home(given: str | Path | None) -> Path | None:
     """The home that a caller names, as a path."""
     require("home", given, (str, Path, type(None)), "a path")

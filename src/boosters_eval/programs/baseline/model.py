@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from contextlib import suppress
 from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -260,9 +261,18 @@ def _is_of_rfc(version: Any) -> bool:
     return not isinstance(version, bool) and version == _OF_RFC
 
 
+def check_recorded(path: Path) -> Path:
+    """The path of a baseline, which must be there."""
+    with suppress(PermissionError):  # which reading it tells
+        if not path.exists():
+            again = f"'boosters-eval baseline record {quote(str(path))}'"
+            raise ConfigError(f"{path} does not exist; record it with {again}.")
+    return path
+
+
 def load_baseline(path: str | Path) -> Baseline:
     """Read a baseline; whatever else the file is, one sentence says so."""
-    path = check_path(path)
+    path = check_recorded(check_path(path))
     raw = _parse(path, read_text(path))
     version = raw["schema_version"]
     if not _is_of_rfc(version):

@@ -26,6 +26,7 @@ from boosters_eval.programs.baseline.model import (
     FitFacts,
     MetricStats,
     Source,
+    check_recorded,
     digest_mapping,
     load_baseline,
 )
@@ -353,7 +354,7 @@ def describe_changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> st
 
 def read_baseline(path: Path) -> Baseline:
     """A baseline file, or the baseline of a results file or JSON report, which must be complete for it."""
-    text = read_text(path, limit=MAX_RESULTS)
+    text = read_text(check_recorded(path), limit=MAX_RESULTS)
     raw = load_json(text, str(path)) if any(f'"{kind}"' in text for kind in _RESULTS) else None
     if not isinstance(raw, dict) or raw.get("kind") not in _RESULTS:
         return load_baseline(path)

@@ -25,6 +25,7 @@ from boosters_eval.core.terms import speaking_of
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.engine.runs import find_run, load_verified
 from boosters_eval.programs.baseline.audit import audit_baseline
+from boosters_eval.programs.baseline.model import check_recorded
 from boosters_eval.programs.benchmark.policy import ReleasePolicy
 from boosters_eval.programs.benchmark.runs import BENCHMARK, collect
 from boosters_eval.programs.gate.cases import (
@@ -82,8 +83,8 @@ def decide_and_write(request: GateRequest) -> GateFindings:
 
 def decide(request: GateRequest) -> GateDecision:
     policy = ReleasePolicy()
-    if request.baseline is not None and not request.baseline.exists():
-        raise ConfigError(f"{request.baseline} does not exist.")
+    if request.baseline is not None:
+        check_recorded(request.baseline)
     if request.run is not None:
         folder = find_run(request.run, request.home, kind=BENCHMARK)
         policy = _read_terms(folder.plan(folder.attempt or folder.attempts()[-1]))
