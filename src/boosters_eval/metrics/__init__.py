@@ -19,6 +19,7 @@ from boosters_eval.metrics.metric import higher_is_better as higher_is_better
 from boosters_eval.metrics.metric import is_declared as is_declared
 from boosters_eval.metrics.metric import label as label
 from boosters_eval.metrics.metric import metric_from_callable as metric_from_callable
+from boosters_eval.metrics.metric import pick_metric as pick_metric
 from boosters_eval.metrics.metric import primary_metric as primary_metric
 from boosters_eval.metrics.metric import register_metric as register_metric
 from boosters_eval.metrics.metric import task_metrics as task_metrics

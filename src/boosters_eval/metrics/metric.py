@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, MetricInputError, UnknownNameError, require, suggest
+from boosters_eval.core.errors import ConfigError, MetricInputError, UnknownNameError, match, pick, require, suggest
 from boosters_eval.metrics.catalog import (
     FAIRNESS,
     METRICS,
@@ -171,6 +171,12 @@ def canonical(name: str) -> str:
     """The name under which results have a metric: "log_loss" is "logloss"; what is not known here stays as it is."""
     metric = None if name in RESOURCES else find(name)
     return name if metric is None else metric.spec
+
+
+def pick_metric(kind: str, name: str, known: Iterable[str]) -> str:
+    """The name of a metric, or of something else among these, that is meant; any other is refused."""
+    names = list(known)
+    return match(name, names) or match(canonical(name), names) or pick(kind, name, names)
 
 
 def label(spec: str) -> str:

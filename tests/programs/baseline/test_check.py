@@ -80,6 +80,15 @@ def test_a_tolerance_of_its_own_for_a_config_goes_before_one_for_a_metric(make, 
     assert [f.config for f in found.regressions] == ["california/gbdt"]
 
 
+def test_names_in_the_rules_are_known_whatever_their_spelling(make, against):
+    run = make.run({"boosters": 1.05, "xgboost": 1.05})
+    found = against(run, tolerance_for={"RMSE": 0.06, "Breast-Cancer/GBDT": 0.06}, under_test=("XGBoost",))
+    assert found.regressions == []
+    assert against(run, tolerance_for={"RMSE": 0.06}, under_test=("XGBoost",)).rules.under_test == ("xgboost",)
+    with pytest.raises(ConfigError, match="The 'tolerance_for' parameter of rmse is given twice"):
+        against(run, tolerance_for={"RMSE": 0.06, "rmse": 0.01})
+
+
 def test_a_misspelt_name_in_the_rules_is_refused(make, against):
     with pytest.raises(UnknownNameError, match="Did you mean 'rmse'"):
         against(make.run(), tolerance_for={"rmsee": 0.1})

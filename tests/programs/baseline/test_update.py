@@ -65,6 +65,8 @@ def test_only_the_data_sets_that_are_named_are_merged(files):
     assert update("--results", "worse.json", "--dataset", "breast_cancer") == 0
     assert values() == before
     assert update("--results", "worse.json", "--dataset", "breast_cancr") == 3
+    assert update("--results", "worse.json", "--dataset", "Breast-Cancer", "--library", "XGBoost") == 0
+    assert values() == before
 
 
 def test_a_library_that_did_not_run_stays(files):

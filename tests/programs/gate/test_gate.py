@@ -610,6 +610,15 @@ def test_a_held_out_name_must_exist(home, baseline):
         decide(home, baseline, held_out=["bim"])
 
 
+def test_names_are_known_whatever_their_case(home, baseline):
+    said, exact = (
+        decide(home, baseline, library=library, held_out=held_out, rules=rules(held_out=True))
+        for library, held_out in (("Boosters", ["BIN", "Reg/Gbdt"]), ("boosters", ["bin", "reg/gbdt"]))
+    )
+    assert said.report == exact.report
+    assert said.source.library == "boosters"
+
+
 def test_a_baseline_that_is_none_is_told(home, tmp_path):
     path = tmp_path / "broken.json"
     path.write_text("{", encoding="utf-8")

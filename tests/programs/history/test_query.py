@@ -35,6 +35,7 @@ def test_runs_are_listed_with_what_changed(tmp_path, runs):
     assert [run.entry.run_id for run in found.runs] == [folder.run_id for folder in reversed(runs)]
     assert [run.changes[0].verdict for run in found.runs] == ["worse", "first"]
     assert (len(list_history(limit=1, home=tmp_path).runs), list_history(limit=1, home=tmp_path).count) == (1, 2)
+    assert list_history(libraries="Boosters", datasets="Diabetes", home=tmp_path).count == 2
     assert list_history(datasets="nope", home=tmp_path).nothing == "no run in the history has the data set 'nope'."
     assert show_history("first", home=tmp_path).entry.name == "first"
 

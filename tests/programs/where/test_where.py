@@ -138,7 +138,7 @@ def test_of_several_data_sets_the_one_with_the_largest_loss_is_taken_unless_one_
     other = "breast_cancer" if found.dataset == "diabetes" else "diabetes"
     assert other in remark
     assert find_slices("last", ["sklearn", "lightgbm"], dataset=other).dataset == other
-    assert find_slices("last", ["sklearn", "lightgbm"], dataset=f"{other}/gbdt").dataset == other
+    assert find_slices("last", ["SkLearn", "lightGBM"], dataset=f"{other}/gbdt".title()).dataset == other
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, require
-from boosters_eval.core.terms import named
+from boosters_eval.core.errors import ConfigError, find_doubled, pick, require
+from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import count_of, join_words
+from boosters_eval.metrics import pick_metric
 from boosters_eval.programs.baseline.document import CheckFindings
 from boosters_eval.programs.baseline.evidence import PairOfSides, RecordedSide, count_seeds_needed, weigh_pair
 from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckRules, Finding, Status
@@ -44,7 +45,7 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
     """Compare a run, or a later baseline, with a baseline, which is called by its name."""
     rules = rules or CheckRules()
     rules = rules if after.alpha is None else rules.replace(alpha=after.alpha, looks=True)
-    check_rules(before, after.pairs, rules)
+    rules = match_rules(before, after.pairs, rules)
     upgrades = {
         name: (then.version, after.libraries[name].version)
         for name, then in before.libraries.items()
@@ -96,17 +97,17 @@ def _find_without(before: Snapshot, after: Snapshot) -> str:
     return join_words(lacking)
 
 
-def check_rules(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
-    """A misspelt name in the rules would silently have no effect; `pairs` are those of the run or its plan."""
+def match_rules(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> CheckRules:
+    """The rules by the names of the baseline, and of the run or its plan, whose pairs are given."""
     libraries = {library for _, library in before.results}
-    for name in rules.under_test or ():
-        if name not in libraries:
-            raise UnknownNameError("library of the baseline under test", name, libraries)
+    under_test = tuple(pick("library of the baseline under test", name, libraries) for name in rules.under_test or ())
     configs = {config for config, _ in [*before.results, *pairs]}
-    metrics = {result.primary_metric for result in before.results.values()}
-    for name in rules.tolerance_for:
-        if name not in metrics | configs:
-            raise UnknownNameError("config or primary metric", name, metrics | configs)
+    known = configs | {result.primary_metric for result in before.results.values()}
+    meant = {name: pick_metric("config or primary metric", name, known) for name in rules.tolerance_for}
+    for name in find_doubled(meant.values()):
+        raise ConfigError(f"{the('tolerance_for')} of {name} is given twice.")
+    tolerances = {meant[name]: tolerance for name, tolerance in rules.tolerance_for.items()}
+    return rules.replace(under_test=under_test or None, tolerance_for=tolerances)
 
 
 def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:

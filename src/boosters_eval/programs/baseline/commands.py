@@ -9,13 +9,13 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, OtherVersionError, pick
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.terms import given, named, tell, the
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.baseline.advice import follow_up
-from boosters_eval.programs.baseline.check import check, check_rules, make_rules
+from boosters_eval.programs.baseline.check import check, make_rules, match_rules
 from boosters_eval.programs.baseline.document import CheckFindings, describe_size
 from boosters_eval.programs.baseline.evidence import RecordedSide
 from boosters_eval.programs.baseline.model import Baseline, load_baseline, save_baseline
@@ -239,8 +239,6 @@ def _find_powers(baseline: Baseline, store: RowStore) -> Iterator[PairPower]:
 def update_baseline(request: UpdateRequest) -> Findings:
     """Merge the pairs of a run into a baseline, where nothing gets worse or somebody says why."""
     path = request.file or find_default_path()
-    if not path.exists():
-        raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {quote(str(path))}'.")
     taken = take_baseline(path, "file")
     results = _read_results(request)
     if results is None:
@@ -353,15 +351,14 @@ def prepare_check(request: CheckRequest) -> PreparedCheck:
 def check_baseline(request: CheckRequest) -> Findings:
     """Run the baseline's suite again, or take an earlier run, and compare."""
     given = request.file or request.baseline or find_default_path()
-    if isinstance(given, Path) and not given.exists():
-        raise ConfigError(
-            f"{given} does not exist; record it with 'boosters-eval baseline record {quote(str(given))}'."
-        )
     before = take_baseline(given, "baseline")
     results = _read_results(request)
     if results is not None:
         named = _labels(request.libraries)
-        results = _only(results, named)
+        if named is not None:
+            known = [outcome.library for outcome in (*results.results, *results.errors)]
+            named = tuple(pick("library of the results", name, known) for name in named)
+            results = _only(results, named)
         rules = make_rules(request, only_libraries=named, seeds=count_wanted_seeds(request.seeds))
         return _conclude(_judge(before, results, rules), before, request, results)
     prepared = _prepare(request, before, recorded_only=True)
@@ -425,7 +422,7 @@ def _prepare(request: CheckRequest, taken: TakenBaseline | None, *, recorded_onl
     if taken is None:
         return PreparedCheck(prepared, rules)
     pairs = [(cell.spec.name, cell.target.name) for cell in prepared.plan.cells]
-    check_rules(taken.snapshot, pairs, rules)
+    rules = match_rules(taken.snapshot, pairs, rules)
     return PreparedCheck(grow_until_decided(prepared, taken, rules), rules, taken)
 
 
@@ -465,14 +462,8 @@ def _labels(libraries: Any) -> tuple[str, ...] | None:
     return tuple(label_of(item) if isinstance(item, str) else getattr(item, "name", str(item)) for item in given)
 
 
-def _only(results: ResultCollection, libraries: tuple[str, ...] | None) -> ResultCollection:
+def _only(results: ResultCollection, libraries: tuple[str, ...]) -> ResultCollection:
     """The outcomes of these libraries, as if no others had run."""
-    if libraries is None:
-        return results
-    known = {outcome.library for outcome in [*results.results, *results.errors]}
-    for name in libraries:
-        if name not in known:
-            raise UnknownNameError("library of the results", name, known)
     every = {name: getattr(results, name) for name in ("results", "errors", "unsupported", "unavailable")}
     kept = {name: [item for item in items if item.library in libraries] for name, items in every.items()}
     return ResultCollection(

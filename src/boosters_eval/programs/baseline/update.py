@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, pick
 from boosters_eval.core.terms import given, named
 from boosters_eval.core.text import clean, count_of, join_words
 from boosters_eval.metrics import higher_is_better, label
@@ -97,7 +97,9 @@ def merge_baselines(
 
     Of a run of the whole suite, the pairs that it has no more are gone; any other leaves what it does not have.
     """
-    _check_names(old, new, libraries, datasets)
+    libraries = [pick("library of the run", name, [result.library for result in new.results]) for name in libraries]
+    known = [name for result in (*old.results, *new.results) for name in _names(result)]
+    datasets = [pick("data set or config", name, known) for name in datasets]
     if old.config.seeds and set(old.config.seeds) != set(new.config.seeds):
         have, got = count_of(len(old.config.seeds), "seed"), count_of(len(new.config.seeds), "seed")
         raise ConfigError(f"A baseline is updated with its own seeds: it has {have}, and the run {got}, or others.")
@@ -105,8 +107,9 @@ def merge_baselines(
         raise ConfigError(f"The baseline has {old.config.splits} splits, and the run {new.config.splits} ones.")
 
     def is_asked(result: BaselineResult) -> bool:
-        data = {result.config, result.dataset, result.config.partition("/")[0]}
-        return (not libraries or result.library in libraries) and (not datasets or not data.isdisjoint(datasets))
+        return (not libraries or result.library in libraries) and (
+            not datasets or not {*_names(result)}.isdisjoint(datasets)
+        )
 
     ran = {result.library for result in new.results if is_asked(result)}
     whole = old.config.suite is not None and old.config.suite == new.config.suite
@@ -145,16 +148,9 @@ def _without_times(result: BaselineResult, old: Baseline, new: Baseline) -> Base
     return result if same or not result.times else result.model_copy(update={"times": {}})
 
 
-def _check_names(old: Baseline, new: Baseline, libraries: Collection[str], datasets: Collection[str]) -> None:
-    ran = {result.library for result in new.results}
-    for name in libraries:
-        if name not in ran:
-            raise UnknownNameError("library of the run", name, ran)
-    both = [*old.results, *new.results]
-    known = {name for one in both for name in (one.config, one.dataset or one.config.partition("/")[0])}
-    for name in datasets:
-        if name not in known:
-            raise UnknownNameError("data set or config", name, known)
+def _names(result: BaselineResult) -> tuple[str, str]:
+    """A config, and its data set."""
+    return result.config, result.dataset or result.config.partition("/")[0]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NamedTuple
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, UnknownNameError, match
 from boosters_eval.core.request import Accepted
 from boosters_eval.core.terms import the
 
@@ -51,11 +51,12 @@ class Margins:
             if not metric:
                 usual = margin
                 continue
-            if metric not in RESOURCES and find(metric) is None:
+            resource = match(metric, RESOURCES)
+            if resource is None and find(metric) is None:
                 raise UnknownNameError("metric", metric, {*METRICS, *RESOURCES})
-            if metric in RESOURCES and not margin.is_share:
-                raise ConfigError(f"{the('margin')} of {metric} must be a share such as 5%. Got {word!r} instead.")
-            named[canonical(metric)] = margin
+            if resource is not None and not margin.is_share:
+                raise ConfigError(f"{the('margin')} of {resource} must be a share such as 5%. Got {word!r} instead.")
+            named[resource or canonical(metric)] = margin
         return cls(tuple(words or ()), usual, named)
 
     @property

@@ -7,7 +7,7 @@ import csv
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, find_doubled
+from boosters_eval.core.errors import ConfigError, FileFormatError, find_doubled, match, pick
 from boosters_eval.core.files import compute_digest, load_json, read_text, split_lines
 from boosters_eval.core.text import count_of
 from boosters_eval.metrics import find, higher_is_better
@@ -39,6 +39,7 @@ class Quotation(NamedTuple):
     sha256: str
     run_id: str | None  # of the run that it was recorded from
     at: str | None  # when it was recorded; for results, when their attempt began
+    library: str
 
 
 def is_results(path: Path) -> bool:
@@ -58,6 +59,8 @@ def read_references(path: Path, library: str) -> Quotation:
         baseline = load_baseline(path)
         found, run_id, at = Snapshot.of_baseline(baseline), baseline.run_id, baseline.recorded_at.isoformat()
     results = found.results.values()
+    known = {result.library for result in results}
+    library = match(library, known.union(faulty.library for faulty in found.faulty)) or library
     references = tuple(_reference(result) for result in results if result.library == library)
     for faulty in found.faulty:
         if faulty.library == library:  # what is missing here could never count as lost
@@ -65,11 +68,10 @@ def read_references(path: Path, library: str) -> Quotation:
     if found.not_run:
         raise GateError(f"{path} cannot serve as a baseline: its run has no outcome for {found.not_run} of its cells.")
     if not references:
-        known = {result.library for result in results}
         raise ConfigError(
             f"{path} has no results for '{library}', only for {', '.join(sorted(known)) or 'no library'}."
         )
-    return Quotation(references, compute_digest(text), run_id, at)
+    return Quotation(references, compute_digest(text), run_id, at, library)
 
 
 def _reference(result: BaselineResult) -> Reference:
@@ -110,11 +112,9 @@ def score_run(
     baseline does not know its cells, those that were planned count, whether they ran or not.
     """
     every: list[Record] = [*planned, *run.results, *run.errors]
+    library = pick("library of the run", library, [record.library for record in every])
     outcomes = _outcomes(run, library)
-    libraries = {record.library for record in every}
-    if library not in libraries:
-        raise UnknownNameError("library of the run", library, libraries)
-    apart = _held_out(every, set(held_out))
+    apart = _held_out(every, held_out)
     unsupported = {u.config_name: u.reason for u in run.unsupported if u.library == library}
     datasets = _datasets(every, references)
     notes = []
@@ -217,13 +217,11 @@ def describe_changed_work(run: ResultCollection, library: str, references: Seque
     return sentences
 
 
-def _held_out(records: Sequence[Record], names: set[str]) -> set[str]:
+def _held_out(records: Sequence[Record], names: Iterable[str]) -> set[str]:
     """The configs that are held out; a name is a config's or a data set's."""
-    configs = {record.config_name for record in records if names & {record.config_name, record.dataset_name}}
     known = {name for record in records for name in (record.config_name, record.dataset_name)}
-    for name in sorted(names - known):
-        raise UnknownNameError("held-out config or data set", name, known)
-    return configs
+    meant = {pick("held-out config or data set", name, known) for name in names}
+    return {record.config_name for record in records if meant & {record.config_name, record.dataset_name}}
 
 
 def _score(reference: Reference, cell: str, outcome: _CellResult | None, unsupported: str | None) -> tuple[float, str]:

@@ -226,7 +226,7 @@ def decide_run(
         run_id=folder.run_id,
         attempt=folder.attempt or folder.attempts()[-1],
         journal_digest="",
-        library=library,
+        library=quoted.library,
         held_out=tuple(sorted(set(held_out))),
         baseline=str(baseline),
         baseline_sha256=quoted.sha256,
@@ -320,7 +320,13 @@ def _quotes(decision: GateDecision, file: Path) -> bool:
     source = decision.source
     if isinstance(source, RunSource):
         quoted = read_references(file, source.library)
-        return quoted == (source.references, source.baseline_sha256, source.baseline_run_id, source.baseline_at)
+        return quoted == (
+            source.references,
+            source.baseline_sha256,
+            source.baseline_run_id,
+            source.baseline_at,
+            source.library,
+        )
     cases, digest = read_scores(file)
     return (tuple(sorted(cases, key=lambda case: case.case_id)), digest) == (
         decision.report.per_case,

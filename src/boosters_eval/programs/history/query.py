@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, match, suggest
 from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words
@@ -60,9 +60,19 @@ def show_history(request: ShowHistoryRequest) -> HistoryRun:
 
 
 def make_filter(request: HistoryFilters) -> HistoryFilter:
-    """What a request asks for."""
+    """What a request asks for, by the names that the history has."""
+
+    def find(kind: str, name: str) -> str:
+        return match(name, _list_names(kind, request.home, look=True)) or name
+
     given = {one.name: getattr(request, one.name) for one in fields(HistoryFilter)}
-    return HistoryFilter(**{**given, "metrics": resolve_metrics(request.metrics)})
+    meant = {
+        "suite": find("suite", request.suite) if request.suite else request.suite,
+        "datasets": tuple(find("dataset", name) for name in request.datasets),
+        "libraries": tuple(find("library", name) for name in request.libraries),
+        "metrics": resolve_metrics(request.metrics),
+    }
+    return HistoryFilter(**{**given, **meant})
 
 
 def resolve_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
@@ -92,8 +102,8 @@ def explain_nothing(wanted: HistoryFilter, home: Path | None = None) -> str:
     return "no run in the history meets all of these."
 
 
-def _list_names(kind: str, home: Path | None) -> list[str]:
-    """All names of a kind in the history, to tell which one was misspelled."""
+def _list_names(kind: str, home: Path | None, *, look: bool = False) -> list[str]:
+    """All names of a kind in the history."""
 
     def ask(connection: sqlite3.Connection) -> list[str]:
         if kind in _NAMES:
@@ -101,7 +111,7 @@ def _list_names(kind: str, home: Path | None) -> list[str]:
         texts = connection.execute("SELECT text FROM texts WHERE id IN (SELECT DISTINCT names FROM series)")
         return list(dict.fromkeys(name for (text,) in texts for name, *_ in json.loads(text)))
 
-    return ask_index(ask, home, look=False)
+    return ask_index(ask, home, look=look)
 
 
 def explain_kinds(entries: Iterable[RunEntry]) -> str:

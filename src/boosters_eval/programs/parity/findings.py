@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, pick
 from boosters_eval.core.files import FORMAT, Format, load_json
 from boosters_eval.core.model import FileModel, Model
 from boosters_eval.core.text import count_of, join_words
@@ -101,10 +101,7 @@ def decide(
     rows = list(rows)
     current, left_out = select_current(rows)
     older = {place: row for place, row in left_out.items() if place not in current}
-    known = {row.backend for row in rows}
-    unknown = next((name for name in own if name not in known), None)
-    if unknown is not None:
-        raise UnknownNameError("backend", unknown, sorted(known))
+    own = tuple(pick("backend", name, [row.backend for row in rows]) for name in own)
     divergent: list[str] = []
     lacking: list[str] = []
     judged = absent = 0

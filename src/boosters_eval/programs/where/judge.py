@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, RunError, pick
 from boosters_eval.core.terms import given, tell, the
 from boosters_eval.core.text import clean, join_words
 from boosters_eval.datasets.store import open_recorded
@@ -122,11 +122,9 @@ def _choose_pair(request: WhereRequest, results: ResultCollection) -> tuple[_Pai
     if not any(tables.values()):
         raise RunError(f"Run {results.run_id} has no results: no cell has finished.")
     chosen = _match_tables(request.dataset, tables)
-    names = metric_names(several(request.libraries)) if request.libraries is not None else []
-    known = list(dict.fromkeys(name for rows in chosen.values() for name in rows))
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("library", name, known)
+    asked = metric_names(several(request.libraries)) if request.libraries is not None else []
+    known = [name for rows in chosen.values() for name in rows]
+    names = [pick("library", name, known) for name in asked]
     if len(names) > 2 or len(set(names)) < len(names):
         raise ConfigError(f"{the('libraries')} must name two different libraries. Got {join_words(names)} instead.")
     pairs = [pair for name, rows in chosen.items() if (pair := _pair_up(name, rows, names)) is not None]
@@ -142,13 +140,11 @@ def _choose_pair(request: WhereRequest, results: ResultCollection) -> tuple[_Pai
 
 
 def _match_tables(dataset: str | None, tables: Mapping[str, _Rows]) -> dict[str, _Rows]:
-    if dataset is None or dataset in tables:
-        return dict(tables) if dataset is None else {dataset: tables[dataset]}
+    if dataset is None:
+        return dict(tables)
     of = {name: next(iter(rows.values()))[0].dataset_name for name, rows in tables.items() if rows}
-    found = {name: tables[name] for name, known in of.items() if known == dataset}
-    if not found:
-        raise UnknownNameError("data set", dataset, list(dict.fromkeys([*of.values(), *tables])))
-    return found
+    meant = pick("data set", dataset, [*of.values(), *tables])
+    return {name: tables[name] for name in tables if meant in ((name,) if meant in tables else (of.get(name),))}
 
 
 def _pair_up(table: str, rows: _Rows, names: Sequence[str]) -> _Pair | None:

@@ -52,7 +52,7 @@ def test_ranks_need_several_data_sets(crowd):
 
 
 def test_metric_and_reference_are_chosen_by_name(sample):
-    (figure,) = sample.plot("forest", metric="auc", reference="catboost").figures
+    (figure,) = sample.plot("forest", metric="Auc", reference="CatBoost").figures
     assert figure.name == "breast_cancer/gbdt auc_roc differences"
     assert "AUC minus that of catboost" in figure.svg()
 

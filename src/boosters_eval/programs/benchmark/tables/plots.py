@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, require
-from boosters_eval.metrics import find
+from boosters_eval.core.errors import ConfigError, UnknownNameError, pick, require
+from boosters_eval.metrics import pick_metric
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.diagrams import KINDS, collect_diagrams
 from boosters_eval.programs.benchmark.tables.general import rank_over_datasets
@@ -16,8 +16,6 @@ from boosters_eval.reports.html.plots import Plot
 from boosters_eval.reports.html.svg import series_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.html.svg import Figure
     from boosters_eval.reports.tables import Report, ReportTable
@@ -53,8 +51,11 @@ def plot(
     if kind in KINDS.values():
         return _plot_predictions(results, cast("DiagramKind", kind))
     report = build_tables(results, test=test, alpha=alpha, margin=margin)
-    _check_reference(report.tables, reference)
-    found = _figures(report, kind, None if metric is None else _column(report.tables, metric), reference)
+    if reference is not None:
+        reference = pick("reference", reference, [row.label for table in report.tables for row in table.rows])
+    if metric is not None:
+        metric = pick_metric("metric", metric, [column.name for table in report.tables for column in table.columns])
+    found = _figures(report, kind, metric, reference)
     figures = tuple(figure for figure in found if figure is not None)
     if not figures:
         raise ConfigError(f"There is nothing to draw: the chart '{kind}' needs {_NEEDS[kind]}.")
@@ -90,19 +91,3 @@ def _position(table: ReportTable, metric: str | None) -> int | None:
         decides = find_deciding(table.columns)
         return table.columns.index(decides) if decides else 0 if table.columns else None
     return next((i for i, column in enumerate(table.columns) if column.name == metric), None)
-
-
-def _column(tables: Sequence[ReportTable], metric: str) -> str:
-    """The name of a column, which may be given by an alias of its metric."""
-    known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
-    named = find(metric)
-    wanted = metric if metric in known or named is None else named.name
-    if wanted not in known:
-        raise UnknownNameError("metric", metric, known)
-    return wanted
-
-
-def _check_reference(tables: Sequence[ReportTable], reference: str | None) -> None:
-    known = dict.fromkeys(row.label for table in tables for row in table.rows)
-    if reference is not None and reference not in known:
-        raise UnknownNameError("reference", reference, list(known))
