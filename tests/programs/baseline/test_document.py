@@ -7,7 +7,7 @@ import pytest
 
 from boosters_eval.programs.baseline import check as judging
 from boosters_eval.programs.baseline import document
-from boosters_eval.programs.baseline.findings import CheckDocument, CheckRules
+from boosters_eval.programs.baseline.findings import CheckDocument, CheckRules, Status
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.records import RunMetadata
 
@@ -140,6 +140,26 @@ def test_the_statistical_story_reads_well(statistical, golden):
 
 
 FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures and 1 more"
+
+
+def test_what_a_heading_says_its_lines_do_not_repeat(story, statistical):
+    for found in (story, statistical):
+        said = []
+        for line in document.describe_check(found):
+            if line.startswith("  "):
+                assert not any(f": {word}" in line for word in said), line
+            else:
+                said = [status.value for status in Status if status.value in line.lower()]
+
+
+def test_a_pair_that_fails_is_not_told_again_for_its_flaky_cells(make):
+    run = make.run({"boosters": 1.1}, seeds=5)
+    for result in run.results:
+        result.__dict__["failed_before"] = 1 if result.library == "boosters" else 0
+    found = check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run))
+    told = document.describe_check(found)
+    assert len([line for line in told if line.startswith("  california/gbdt boosters")]) == 1
+    assert "❌ 10 flaky cells (0 allowed; allow_flaky=10 accepts them)" in told
 
 
 def test_flaky_cells_are_told_in_every_rendering(flaky):

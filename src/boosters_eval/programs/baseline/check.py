@@ -250,7 +250,7 @@ def _times(before: Snapshot, after: Snapshot) -> list[str]:
         return []
     if before.machine_digest is None or before.machine_digest != after.machine_digest:
         return ["Times are not compared: the baseline was recorded on another machine."]
-    notes = []
+    told = []
     for key in timed:
         then, now = before.results[key].times, after.results[key].times
         parts = [
@@ -258,8 +258,8 @@ def _times(before: Snapshot, after: Snapshot) -> list[str]:
             for name, stats in then.items()
             if name in now and stats.mean > 0
         ]
-        notes.append(f"{key[0]} {key[1]}: {', '.join(parts)} of the baseline's on this machine; times never fail.")
-    return notes
+        told.append(f"{key[0]} {key[1]} {', '.join(parts)}")
+    return [f"Times on this machine against the baseline's, which never fail: {'; '.join(told)}."]
 
 
 def diff_baselines(request: DiffRequest) -> CheckFindings:

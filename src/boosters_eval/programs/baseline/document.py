@@ -188,7 +188,7 @@ def _answer(check: Check) -> Iterator[str]:
     yield from _indent(check.regressions)
     if check.regressions and check.undecided:
         yield _suspicion(check)
-    yield from _indent(check.undecided)
+    yield from _indent(check.undecided, headed=True)
     if (check.regressions or check.undecided) and check.unanswered:
         yield f"❌ {count_of(len(check.unanswered), 'pair')} without an answer:"
     yield from _indent(check.unanswered)
@@ -203,12 +203,15 @@ def _answer(check: Check) -> Iterator[str]:
             yield f"  {count_of(check.not_run, 'cell')} of the plan without an outcome"
     if check.flaky:
         accept = f"; {given('allow_flaky', check.n_flaky)} accepts them" if check.too_flaky else ""
-        yield f"{'❌' if check.too_flaky else '⚠'} {_flaky(check)} ({check.rules.allow_flaky} allowed{accept}):"
-        yield from (f"  {finding.config} {finding.library}: {_flakiness(finding)}" for finding in check.flaky)
+        told = [*check.regressions, *check.undecided, *check.unanswered, *check.broken]  # with what was flaky
+        rest = [finding for finding in check.flaky if finding not in told]
+        end = ":" if rest else ""
+        yield f"{'❌' if check.too_flaky else '⚠'} {_flaky(check)} ({check.rules.allow_flaky} allowed{accept}){end}"
+        yield from (f"  {finding.config} {finding.library}: {_flakiness(finding)}" for finding in rest)
 
 
-def _indent(findings: list[Finding]) -> Iterator[str]:
-    return (f"  {describe_pair(finding)}" for finding in findings)
+def _indent(findings: list[Finding], *, headed: bool = False) -> Iterator[str]:
+    return (f"  {describe_pair(finding, headed=headed)}" for finding in findings)
 
 
 def _suspicion(check: Check) -> str:
@@ -224,18 +227,19 @@ def _flaky(check: Check) -> str:
     return count_of(check.n_flaky, "flaky cell")
 
 
-def describe_pair(finding: Finding) -> str:
-    """How a pair compares, in the RFC's form, and which of its cells are flaky."""
+def describe_pair(finding: Finding, *, headed: bool = False) -> str:
+    """How a pair compares, in the RFC's form, and which of its cells are flaky; the status may stand in a heading."""
     where = f"{finding.config} {finding.library}"
     flaky = f"; flaky: {_flakiness(finding)}" if finding.flaky else ""
     then, now, change = finding.baseline, finding.current, finding.change
     if then is None or now is None or change is None or finding.status is Status.SKIPPED:
         recorded = "" if then is None else f" (baseline {label(finding.metric)} {number(then.mean)})"
-        return f"{where}: {finding.status.value}, {finding.note}{recorded}{flaky}"
+        status = "" if headed else f"{finding.status.value}, "
+        return f"{where}: {status}{finding.note}{recorded}{flaky}"
     sign = ">" if now.mean > then.mean else "<" if now.mean < then.mean else "="
     new, old = tell_apart(now.mean, then.mean)
     relative = f"{_change(change, finding.tolerance)}, tolerance {_share(finding.tolerance)}"
-    verdict = "" if finding.status is Status.REGRESSION else f" {finding.status.value}:"
+    verdict = "" if headed or finding.status is Status.REGRESSION else f" {finding.status.value}:"
     note = f" ({finding.note})" if finding.note else ""
     moved = f"; moved: {'; '.join(finding.cause)}" if finding.cause else ""
     since = f"; {finding.since}" if finding.since else ""
@@ -288,9 +292,12 @@ def _remarks(check: Check) -> Iterator[tuple[str, str, list[str]]]:
         ("others", "Not under test, so only for information"): [f for f in others if f.status not in still],
         ("skipped", "Skipped"): [f for f in others if f.status is Status.SKIPPED],
         ("remarks", "Within tolerance, with a remark"): [f for f in check.findings if f.note and f.status in _CALM],
-        ("new", "New, without a baseline"): [f for f in check.findings if f.status is Status.NEW],
+        ("new", "New"): [f for f in check.findings if f.status is Status.NEW],
     }
-    yield from ((*names, [*map(describe_pair, findings)]) for names, findings in found.items() if findings)
+    for (anchor, title), findings in found.items():
+        if findings:
+            headed = anchor not in ("others", "remarks")
+            yield anchor, title, [describe_pair(finding, headed=headed) for finding in findings]
     if versions := list(_describe_upgrades(check)):
         yield "versions", "Libraries whose version differs from the recorded one", versions
 
@@ -379,7 +386,8 @@ def annotate_check(check: Check) -> list[str]:
     unstable = "error" if check.too_flaky else "warning"
     found += [(unstable, "Flaky", f) for f in check.flaky if f not in told]
     found += [("warning", "Drift", f) for f in check.findings if f.counts and f.status is Status.DRIFT]
-    out = annotate([(kind, title, describe_pair(finding)) for kind, title, finding in found])
+    headed = ("Undecided", "Drift")
+    out = annotate([(kind, title, describe_pair(one, headed=title in headed)) for kind, title, one in found])
     for library, versions in check.upgrades.items():
         if library != HOME_LIBRARY:
             out.append(annotation("notice", "Version", f"{library} {' → '.join(versions)}"))
