@@ -114,6 +114,22 @@ test-matrix:  ## test the pinned lower bounds on other Python and NumPy versions
 	    -p no:cacheprovider tests/stats/test_bootstrap_snapshot.py || exit 1; \
 	done
 
+# Pythons and the processors on which a wheel is tried there; there is no boosters for the first.
+LETTERS := 3.11/1 3.12/2 3.13/4
+LETTERS_TESTS := -m "letters or not letters" -n 0 tests/test_letters.py tests/test_specification.py
+
+test-letters: setup  ## run every command of RFC-0015 on 1, 2 and 4 processors, and from a wheel on three Pythons
+	@$(BIN)/python -m pytest $(LETTERS_TESTS)
+	@rm -rf .venv-letters/wheel && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir .venv-letters/wheel .
+	@for pair in $(LETTERS); do \
+	  python=$${pair%/*}; place=.venv-letters/$$python; \
+	  echo "== Python $$python, from a wheel"; \
+	  test -x $$place/bin/python || PYENV_VERSION=$$python python$$python -m venv $$place || exit 1; \
+	  pip="$$place/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	  $$pip -c constraints.txt '.[all]' pytest pytest-xdist hypothesis && $$pip --no-deps --force-reinstall .venv-letters/wheel/*.whl || exit 1; \
+	  $$place/bin/python -m pytest $(LETTERS_TESTS) -k "on_$${pair#*/} or specification" || exit 1; \
+	done
+
 # Language models need torch, 2.7 GB with what it brings along, or 0.2 GB without CUDA. Such a build is preferred where pip
 # finds one by this name (it knows where to look by PIP_FIND_LINKS or PIP_EXTRA_INDEX_URL; it is often for older Pythons only).
 LM := .venv-lm
@@ -166,6 +182,6 @@ format: setup  ## format the code
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .axe
+	rm -rf $(VENV) .venv-matrix .venv-letters $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .axe
 
-.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-letters test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
