@@ -26,14 +26,15 @@ class Store(dict):
     find = dict.get
 
 
-def side(task, predicted, *, metric=None, cells=("1", "2"), labels=None, facts=None, **changes):
+def side(task, predicted, *, metric=None, cells=("1", "2"), labels=None, weights=None, facts=None, **changes):
     """A pair whose cells predicted this, each on rows of its own; None: not kept."""
     store, fits = Store(), {}
     metric = metric or METRICS[task]
     for number, cell in enumerate(cells):
         kept = None
         if predicted is not None:
-            rows = SplitRows(rows=np.arange(N) + N * number, y_true=LABELS[task] if labels is None else labels)
+            y = LABELS[task] if labels is None else labels
+            rows = SplitRows(rows=np.arange(N) + N * number, y_true=y, weights=weights)
             kept = KeptRows(
                 predictions=digest("p", cell, predicted.tobytes())[:32], rows=digest("r", cell, task.value)[:32]
             )
@@ -107,6 +108,30 @@ def test_a_class_that_is_never_predicted_any_more_comes_first():
     now /= now.sum(axis=1, keepdims=True)
     (told,) = explain(side(Task.MULTICLASS, said), side(Task.MULTICLASS, now))
     assert told == f"class 1 is never predicted any more ({2 * int((LABELS[Task.MULTICLASS] == 1).sum())} rows before)"
+
+
+def test_a_class_that_is_never_predicted_any_more_explains_fewer_leaves_and_worse_training():
+    said = about(Task.MULTICLASS)
+    now = np.where(np.arange(3) == 1, 1e-3, said)
+    now /= now.sum(axis=1, keepdims=True)
+    then = side(Task.MULTICLASS, said, facts={"trees": 150, "leaves": 2000, "training": 0.3})
+    (told,) = explain(then, side(Task.MULTICLASS, now, facts={"trees": 150, "leaves": 1500, "training": 9.0}))
+    assert told.startswith("class 1 is never predicted any more")
+
+
+def test_rows_of_little_weight_that_gain_while_others_lose_are_told_as_the_weights():
+    y, light = LABELS[Task.REGRESSION], np.arange(N) % 2 == 0
+    weights, noise = np.where(light, 0.2, 5.0), 0.5 * np.cos(np.arange(N))
+    facts = [{"trees": 50, "leaves": leaves, "training": score} for leaves, score in ((700, 1.0), (800, 1.5))]
+    near, far = (y + size * noise for size in (0.2, 2.0))
+    then = side(Task.REGRESSION, np.where(light, far, near), weights=weights, facts=facts[0])
+    now = side(Task.REGRESSION, np.where(light, near, far), weights=weights, facts=facts[1])
+    assert explain(then, now) == (
+        "rows that weigh little are predicted better, and those that weigh much worse: the weights",
+    )
+    all_worse = y + np.where(light, 3.0, 0.3) * noise
+    worse = side(Task.REGRESSION, all_worse, weights=weights, facts=facts[1])
+    assert "the weights" not in "".join(explain(then, worse))
 
 
 def test_a_class_that_bears_the_loss_is_named_with_its_share_of_the_rows():

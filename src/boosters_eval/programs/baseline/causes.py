@@ -31,6 +31,7 @@ _LITTLE = 0.002  # and of the score on training rows
 _MOST = 0.8  # of the loss: then it is of one class or slice
 _STEADY, _BIASED = 2.0, 0.1  # standard deviations that a common shift has at least, and a bias of large samples
 _SLICES = 4  # of the target
+_FEW_ROWS, _SURELY = 20, 3.0  # of a part of the rows; standard errors that its mean loss is away from 0
 _TINY = 1e-12
 
 
@@ -38,9 +39,10 @@ def explain_change(sides: PairOfSides, metric: str) -> tuple[str, ...]:
     """What moved, in clauses; none if nothing that was recorded did, or nothing was recorded."""
     then, now = sides.then.record, sides.now.record
     told = describe_changed_parameters(then.parameters, now.parameters)
-    built = list(_list_built(sides))
     moved = _Moved.read(sides, metric)
-    seen = moved.describe() if moved is not None and not built else ""
+    data = moved.describe_data() if moved is not None else ""  # lost classes and weights change the leaves too
+    built = [clause for clause in _list_built(sides) if not data or clause.startswith("trees")]
+    seen = data or (moved.describe() if moved is not None and not built else "")
     learned = "" if seen or any(clause.startswith("trees") for clause in built) else _describe_training(sides, metric)
     closer = moved.describe_shrinking() if moved is not None and not (built or seen or learned) else ""
     clauses = [clause for clause in (told, *built, seen, learned, closer) if clause]
@@ -107,6 +109,7 @@ class _Moved:
     then: Floats  # (n,), or (n, classes or quantiles)
     now: Floats
     loss: Floats  # of each row, more than before; what it sums up to is the loss of the pair
+    weights: Floats  # of the rows; ones where they have none
 
     @classmethod
     def read(cls, sides: PairOfSides, metric: str) -> _Moved | None:
@@ -122,15 +125,20 @@ class _Moved:
             if kept[0].predictions.shape != kept[1].predictions.shape or len(scores[0].rows) != len(kept[0].split.rows):
                 return None
             loss = sign * (scores[1].contributions - scores[0].contributions)
-            parts.append((kept[0].split.y_true, kept[0].predictions, kept[1].predictions, loss))
+            split = kept[0].split
+            weights = np.ones(len(loss)) if split.weights is None else split.weights
+            parts.append((split.y_true, kept[0].predictions, kept[1].predictions, loss, weights))
         if not parts:
             return None
-        y, then, now, loss = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return cls(sides.then.record.task, y, then, now, loss)
+        return cls(sides.then.record.task, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def describe_data(self) -> str:
+        """What of the training rows was not learned, if that can be told from what is predicted."""
+        return self._describe_lost_class() or self._describe_weights()
 
     def describe(self) -> str:
         """The most telling fact about the predictions, if one stands out."""
-        return self._describe_lost_class() or self._describe_shift() or self._describe_class() or self._describe_slice()
+        return self._describe_shift() or self._describe_class() or self._describe_slice()
 
     def _describe_lost_class(self) -> str:
         if not self.task.is_classification:
@@ -141,6 +149,17 @@ class _Moved:
             if before and not after:
                 return f"class {one} is never predicted any more ({count_of(before, 'row')} before)"
         return ""
+
+    def _describe_weights(self) -> str:
+        """Whether rows gained that weigh little, and those lost that weigh much."""
+        light = self.weights < self.weights.mean()
+        sides = (self.loss[light], self.loss[~light])
+        if min(map(len, sides)) < _FEW_ROWS:
+            return ""
+        gained, lost = (float(one.mean() / (one.std() or _TINY) * math.sqrt(len(one))) for one in sides)
+        if gained > -_SURELY or lost < _SURELY:
+            return ""
+        return "rows that weigh little are predicted better, and those that weigh much worse: the weights"
 
     def _describe_class(self) -> str:
         """Whether one class bears the loss alone."""
