@@ -124,6 +124,7 @@ def predict(raw):
             lambda raw: raw["results"][0].update(n_valid=7),
             "'n_valid' of diabetes/gbdt boosters is not what run RUN has",
         ),
+        (lambda raw: raw["results"][0].pop("n_valid"), "'n_valid' of diabetes/gbdt boosters is not what run RUN has"),
         (
             lambda raw: raw["libraries"]["boosters"].update(version="0.9"),
             "the version or build of boosters is not that of run RUN",

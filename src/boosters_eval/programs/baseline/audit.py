@@ -10,7 +10,7 @@ from boosters_eval.core.files import find_home, load_json, read_text
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import load_verified
-from boosters_eval.programs.baseline.model import digest_content, load_baseline
+from boosters_eval.programs.baseline.model import BaselineResult, digest_content, load_baseline
 from boosters_eval.programs.baseline.sidecar import PredictionsFile, list_kept, locate_sidecar
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.runs import collect
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.baseline.model import Baseline, Source
 
-_OF_RUN = ("config", "run_id", "libraries", "boosters_version", "boosters_eval_version", "git_sha", "machine", "absent")
+_OF_RUN = (
+    "config",
+    "run_id",
+    "libraries",
+    "boosters_version",
+    "boosters_eval_version",
+    "git_sha",
+    "machine",
+    "absent",
+    "mapping_digest",
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,8 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
         else:
             pairs = sum(result.source == name for result in baseline.results)
             unchecked.append(f"run {name}, which {count_of(pairs, 'pair')} came from, is not in this home")
+    if len(baseline.sources) > 1:
+        unchecked.append("what it says besides its pairs, as it was merged from several runs")
     return BaselineAudit(tuple(faults), tuple(unchecked))
 
 
@@ -88,7 +100,7 @@ def _compare_with_run(baseline: Baseline, name: str, source: Source, folder: Run
     measured = {result.key: result for result in made.results}
     mine = [result for result in baseline.results if result.source == name]
     for result in mine:
-        for field in sorted(result.model_fields_set):
+        for field in BaselineResult.model_fields:
             found = measured.get(result.key)
             if found is None or getattr(found, field) != getattr(result, field):
                 yield f"'{field}' of {result.config} {result.library} is not what run {name} has"
