@@ -115,6 +115,12 @@ def test_the_verdict_line_of_a_failure_names_the_pairs_that_fail(statistical):
     line = document.verdict_line(statistical)
     assert line == f"❌ Beyond tolerance, but undecided in 2 configs: {CA} xgboost and {BC} xgboost"
     assert len(document.summarize_check(statistical)) > 6
+    first = next(finding for finding in statistical.findings if finding.fails)
+    shown = replace(first, status=Status.REGRESSION)
+    both = replace(statistical, findings=tuple(shown if one is first else one for one in statistical.findings))
+    assert document.verdict_line(both) == (
+        f"❌ Regression detected in 1 config: {CA} xgboost and {BC} xgboost (undecided)"
+    )
 
 
 def test_a_check_that_passes_prints_six_lines_at_most(make):

@@ -109,7 +109,9 @@ def verdict_line(check: Check) -> str:
     """The verdict alone, with the pairs that it is about and what moved there."""
     told = [f for f in check.findings if f.fails] or (_list_doubtful(check) if check.passed else [])
     head = clean(_headline(check).rstrip(":"))
-    pairs = (f"{f.config} {f.library}" + (f" ({'; '.join(f.cause)})" if f.cause else "") for f in told)
+    other = [f for f in told if check.regressions and f.status is not Status.REGRESSION]  # than the head speaks of
+    known = ((f, (*([f.status.value] if f in other else []), *f.cause)) for f in told)
+    pairs = (f"{f.config} {f.library}" + (f" ({'; '.join(said)})" if said else "") for f, said in known)
     return f"{head}: {clean(join_words(pairs, most=_NAMED))}" if told else head
 
 
