@@ -1,5 +1,7 @@
 """Finished cells of earlier runs are taken over by content, and only where nothing could differ."""
 
+import shutil
+
 import pytest
 
 import damaged_runners
@@ -119,6 +121,16 @@ def test_a_library_that_once_predicted_something_else_is_never_taken_over(run, w
     with_library(Whimsical)
     run(reuse=False)
     run(reuse=False, seeds=1)  # the first seed again, with other predictions
+    assert taken(run()) == ["sklearn", "sklearn"]
+
+
+def test_what_was_once_seen_to_differ_is_remembered_after_its_runs_are_gone(run, with_library, tmp_path):
+    with_library(Whimsical)
+    run(reuse=False)
+    run(reuse=False, seeds=1)
+    assert taken(run()) == ["sklearn", "sklearn"]
+    shutil.rmtree(tmp_path / "home" / "runs")
+    run(reuse=False)
     assert taken(run()) == ["sklearn", "sklearn"]
 
 

@@ -1,7 +1,8 @@
 """Finished cells of earlier runs, taken over by content: the same spec, build, data, split and program give the same.
 
 Never a failure or what failed before, a time or a memory measured, a paper's protocol, a device, a splitter of the
-user's own, or a library whose predictions were ever seen to differ. What is taken over names its run and has no times.
+user's own, or a build of a library whose predictions were once seen to differ, which its home remembers. What is taken
+over names its run and has no times.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.core.files import compute_digest, dump_canonical
+from boosters_eval.core.files import compute_digest, dump_canonical, find_home, write_atomically
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.metrics.catalog import OF_MACHINE
@@ -26,12 +27,13 @@ from boosters_eval.runners.result import BenchmarkResult
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.cell import Cell, Target
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.plan import Plan
 
 _COMPUTING = ("numpy", "scipy", "pandas", "scikit-learn")  # what scores and splits are computed with
 _OWN = ("core", "metrics", "datasets", "engine", "runners", "programs/benchmark")
+_UNSTEADY = "unsteady"  # the folder of a home with a mark for each build that once predicted something else
 _ENOUGH = 2  # runs that have a cell: with two that agree, no further one is read
 
 
@@ -60,18 +62,23 @@ def find_finished(
     plan: Plan, home: Path | None, *, predictions: bool, apart: frozenset[str] = frozenset()
 ) -> FoundCells:
     """What earlier runs of this home have of a plan; `apart` are data sets that are split in a way of their own."""
-    wanted = {content: cell.key for content, cell in _contents(plan).items() if _may_be_taken(cell, apart)}
+    builds = {cell.target.name: _digest_build(cell.target) for cell in plan.cells}
+    marks = find_home(home) / _UNSTEADY
+    known = {build for build in builds.values() if (marks / build).exists()}
+    wanted = {
+        content: cell.key
+        for content, cell in _contents(plan).items()
+        if _may_be_taken(cell, apart) and builds[cell.target.name] not in known
+    }
     found, seen = FoundCells(), _Seen()
     folders: dict[Path, None] = {}
     if not wanted:
         return found
-    names = {cell.target.name: cell.target.library for cell in plan.cells}
     for run in read_earlier(home, lambda other: not wanted.keys().isdisjoint(_contents(other))):
         if run.facts.program != digest_program() or run.facts.machine.get("digest") != _here():
             continue
         for content, key, outcome in _matching(run, wanted):
-            library = names[outcome.library]
-            if not seen.add(content, library, outcome.predictions_digest):
+            if not seen.add(content, builds[outcome.library], outcome.predictions_digest):
                 continue
             taken = key not in found.outcomes and _is_sound(outcome, run, predictions=predictions)
             if taken and run.folder is not None:
@@ -79,28 +86,33 @@ def find_finished(
                 folders[run.folder.predictions] = None
         if all(seen.count(content) >= _ENOUGH for content in wanted):
             break
-    unsteady = {key for key, one in found.outcomes.items() if names[one.library] in seen.unsteady}
-    found.outcomes = {key: one for key, one in found.outcomes.items() if key not in unsteady}
+    for build in seen.unsteady:
+        write_atomically(marks / build, "", own=True)
+    found.outcomes = {key: one for key, one in found.outcomes.items() if builds[one.library] not in seen.unsteady}
     found.kept_in = tuple(folders)
     return found
 
 
 @dataclass
 class _Seen:
-    """What was predicted for each content, and the libraries that once predicted something else."""
+    """What was predicted for each content, and the builds that once predicted something else."""
 
-    digests: dict[str, list[str | None]] = field(default_factory=dict)
+    digests: dict[str, list[str]] = field(default_factory=dict)
     unsteady: set[str] = field(default_factory=set)
 
-    def add(self, content: str, library: str, digest: str | None) -> bool:
+    def add(self, content: str, build: str, digest: str | None) -> bool:
         known = self.digests.setdefault(content, [])
-        known.append(digest)
-        if digest is None or digest != known[0]:
-            self.unsteady.add(library)
-        return library not in self.unsteady
+        known += [] if digest is None else [digest]
+        if len(set(known)) > 1:
+            self.unsteady.add(build)
+        return digest is not None and build not in self.unsteady
 
     def count(self, content: str) -> int:
         return len(self.digests.get(content, ()))
+
+
+def _digest_build(target: Target) -> str:
+    return compute_digest(dump_canonical((target.library, target.build.model_dump())), 32)
 
 
 def _matching(run: Run, wanted: Mapping[str, str]) -> list[tuple[str, str, BenchmarkResult]]:
