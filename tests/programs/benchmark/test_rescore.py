@@ -21,6 +21,7 @@ def test_values_are_those_that_the_run_itself_computes(home, dataset):
     found = rescore("plain", EXTRA[dataset])
     for new, old in zip(found.results, asked.results, strict=True):
         assert new.metrics == old.metrics
+        assert new.trivial == old.trivial
         assert list(new.metrics)[: len(EXTRA[dataset])] == [new.primary_metric, *EXTRA[dataset][1:]]
     assert [r.predictions_digest for r in found.results] == [r.predictions_digest for r in plain.results]
 
@@ -46,6 +47,19 @@ def test_a_metric_of_a_file_is_scored(home, tmp_path):
     for result in found.results:
         fit = found.evidence.of(result)
         assert result.metrics["worst"] == np.abs(fit.split.y_true - fit.predictions).max()
+
+
+def test_a_metric_that_fails_on_some_data_sets_leaves_these_out_with_the_reason(home, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("def worst(y_true, y_pred, sample_weight=None):\n    return abs(y_true - y_pred).max()\n")
+    run(["diabetes", "iris"])
+    found = rescore("last", [f"{file}:worst:lower", "mlogloss"])
+    assert {result.primary_metric for result in found.results if result.dataset_name == "iris"} == {"mlogloss"}
+    assert "Left out: The metric 'worst' failed with ValueError" in found.to_markdown()
+    assert "(on iris/gbdt)." in found.to_markdown()
+    run("iris", name="alone")
+    with pytest.raises(ConfigError, match="failed with ValueError"):
+        rescore("alone", f"{file}:worst:lower")
 
 
 def test_what_fits_only_some_tasks_leaves_the_others_out(home):

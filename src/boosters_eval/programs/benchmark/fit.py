@@ -129,7 +129,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "metrics": metrics,
         "primary_metric": spec.primary_metric,
         # A paper has its own references instead of trivial rules.
-        "trivial": None if spec.protocol is not None else _score_rules(spec, table, split) or None,
+        "trivial": None if spec.protocol is not None else score_rules(spec, table, split) or None,
         **measured_fields(loaded, translation, done),
         "n_rounds_trained": _count_rounds(spec, done.facts.n_trees),
         "training_score": None if spec.protocol is not None else _score_training(spec, loaded, translation, done, data),
@@ -233,7 +233,8 @@ def _score_training(
     return None
 
 
-def _score_rules(spec: FitSpec, table: Table, split: Split) -> Scores:
+def score_rules(spec: FitSpec, table: Table, split: Split) -> Scores:
+    """What the trivial rules of a task score on a split."""
     return trivial_scores(
         spec.task,
         (np.asarray(table.y[split.train]), take_rows(table.weights, split.train)),

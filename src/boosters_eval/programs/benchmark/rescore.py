@@ -6,22 +6,28 @@ import contextlib
 import math
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import ConfigError, MetricInputError, RunError
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, MetricInputError, RunError
 from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import count_of, join_words
+from boosters_eval.datasets.splits import split_rows
+from boosters_eval.datasets.store import open_recorded
 from boosters_eval.metrics import compute_metrics, find
 from boosters_eval.metrics.catalog import gather_warnings
 from boosters_eval.metrics.metric import for_task, of_target
 from boosters_eval.programs.benchmark.compare import ComparisonFindings, answer_against, several
 from boosters_eval.programs.benchmark.evidence import NoEvidence
+from boosters_eval.programs.benchmark.fit import score_rules
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.runs import load_run
 from boosters_eval.programs.benchmark.spec import find_in_file, metric_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from boosters_eval.core.request import Repeat
+    from boosters_eval.datasets.config import Table
     from boosters_eval.metrics.task import Task
+    from boosters_eval.metrics.trivial import Scores
     from boosters_eval.programs.benchmark.evidence import FitEvidence
     from boosters_eval.programs.benchmark.request import RescoreRequest
     from boosters_eval.runners.result import BenchmarkResult
@@ -41,9 +47,11 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
     results = load_run(request.run, request.home)
     fitting = _find_fitting(names, results)
     found = [results.evidence.of(result) for result in results.results if fitting[result.task]]
-    scored = [_score(one, fitting[one.result.task]) for one in found if not isinstance(one, NoEvidence)]
     lacking = [one.reason.rstrip(".") for one in found if isinstance(one, NoEvidence)]
     damaged = any(isinstance(one, NoEvidence) and one.kind == "lost" for one in found)
+    scored, refused = _score_all([one for one in found if not isinstance(one, NoEvidence)], fitting)
+    if not scored and refused:
+        raise refused[0]
     if not scored or (damaged and not request.continue_on_error):
         why = lacking[0] if lacking else "no cell has finished"
         how = f" {named('continue_on_error')} leaves such results out." if scored else ""
@@ -58,6 +66,7 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
     unfit = dict.fromkeys(result.dataset_name for result in results.results if not fitting[result.task])
     if unfit:
         remarks.append(f"{join_words(list(unfit))} left out: no metric that was asked for fits the task.")
+    remarks += [f"Left out: {error}" for error in refused]
     margins = results.metadata.margins(request.margin or None).words
     user = {name: metric.higher_is_better for name in names if (metric := find(name)) and not metric.info.built_in}
     changes = {
@@ -106,6 +115,60 @@ def _find_fitting(names: Sequence[str], results: ResultCollection) -> dict[Task,
     return fitting
 
 
+def _score_all(
+    found: Sequence[FitEvidence], fitting: Mapping[Task, Sequence[str]]
+) -> tuple[list[BenchmarkResult], list[MetricInputError]]:
+    """The results anew, in their order; and why a config is left out of a metric that cannot score all its fits."""
+    configs: dict[str, list[FitEvidence]] = {}
+    for one in found:
+        configs.setdefault(one.result.config_name, []).append(one)
+    scored: dict[str, BenchmarkResult] = {}
+    refused: list[MetricInputError] = []
+    for fits in configs.values():
+        results, faults = _score_config(fits, fitting[fits[0].result.task])
+        scored |= {result.key: result for result in results}
+        refused += faults
+    return [scored[one.result.key] for one in found if one.result.key in scored], refused
+
+
+def _score_config(
+    fits: Sequence[FitEvidence], names: Sequence[str]
+) -> tuple[list[BenchmarkResult], list[MetricInputError]]:
+    rules = _Rules(fits[0], names)
+    try:
+        return [_score(fit, names, rules.of(fit.result)) for fit in fits], []
+    except MetricInputError as error:
+        if len(names) == 1:
+            return [], [error]
+    alone = {name: _score_config(fits, [name])[1] for name in names}
+    left = [name for name, faults in alone.items() if not faults]
+    return _score_config(fits, left)[0] if left else [], [fault for faults in alone.values() for fault in faults]
+
+
+class _Rules:
+    """What the trivial rules score in new metrics on each split of a config, if its data are still there."""
+
+    def __init__(self, fit: FitEvidence, names: Sequence[str]) -> None:
+        self._spec = fit.spec.replace(metrics=tuple(names))
+        self._scores: dict[Repeat, Scores] = {}
+        self._table: Table | None = None
+        if fit.result.trivial:
+            with contextlib.suppress(BoostersEvalError):
+                self._table = open_recorded(fit.spec.data_digest, fit.spec.dataset, fit.spec.task)
+
+    def of(self, result: BenchmarkResult) -> Scores | None:
+        """The rules of a result with these metrics first; nothing new where a data set's own splitter split it."""
+        if self._table is None or result.trivial is None:
+            return result.trivial
+        if result.repeat not in self._scores:
+            spec = self._spec
+            split = split_rows(self._table, spec.task, spec.split, result.seed, result.fold, part=result.part)
+            same = split.digest == result.split_digest
+            self._scores[result.repeat] = score_rules(spec, self._table, split) if same else {}
+        new = self._scores[result.repeat]
+        return {rule: {**new.get(rule, {}), **scores} for rule, scores in result.trivial.items()}
+
+
 @contextlib.contextmanager
 def _naming(result: BenchmarkResult) -> Iterator[None]:
     """An error says of which results it is: a function of the user's own may not fit every task of a run."""
@@ -115,8 +178,8 @@ def _naming(result: BenchmarkResult) -> Iterator[None]:
         raise MetricInputError(f"{str(error).strip(' .')} (on {result.config_name}).") from error
 
 
-def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
-    """The same result, scored by these metrics as it would have been in the run."""
+def _score(fit: FitEvidence, wanted: Sequence[str], rules: Scores | None) -> BenchmarkResult:
+    """The same result, scored by these metrics as it would have been in the run, with what trivial rules score."""
     result, split = fit.result, fit.split
     with gather_warnings() as said, _naming(result):
         every = compute_metrics(
@@ -140,4 +203,5 @@ def _score(fit: FitEvidence, wanted: Sequence[str]) -> BenchmarkResult:
     new = {name: every[name] for name in (*wanted, *parts) if name in every}
     kept = {name: value for name, value in result.metrics.items() if name not in new}
     warned = tuple(dict.fromkeys((*result.warnings, *said)))
-    return result.model_copy(update={"metrics": {**new, **kept}, "primary_metric": wanted[0], "warnings": warned})
+    changed = {"metrics": {**new, **kept}, "primary_metric": wanted[0], "warnings": warned, "trivial": rules}
+    return result.model_copy(update=changed)
