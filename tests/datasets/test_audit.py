@@ -476,6 +476,26 @@ CELLS = st.one_of(
 )
 
 
+def test_groups_that_tell_the_target_and_a_leak_beside_groups_are_found_at_once():
+    rng = np.random.default_rng(3)
+    who, effect = rng.integers(0, 60, 1200), 2 * rng.normal(size=60)
+    a, b = rng.normal(size=(2, 60))[:, who] + 0.05 * rng.normal(size=(2, 1200))
+    y = effect[who] + 0.01 * rng.normal(size=1200)
+    frame = pd.DataFrame({"patient": [f"p{i}" for i in who], "a": a, "b": b, "y": y})
+    assert kinds(audited(frame.assign(y=(y > 0).astype(int)), Task.BINARY)) == [("groups", "patient")]
+    leaking = frame.assign(y=y + rng.normal(size=1200)).assign(after=lambda it: 1.1 * it["y"])
+    assert kinds(audited(leaking)) == [("leak", "after"), ("groups", "patient")]
+
+
+def test_a_column_of_ranges_of_the_target_is_a_leak_and_no_group():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1200, 3))
+    y = 2 * x[:, 0] + x[:, 1] + 0.5 * rng.normal(size=1200)
+    ranges = rng.permutation(40)[pd.qcut(y, 40, labels=False)]
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(range=[f"r{i}" for i in ranges], y=y)
+    assert kinds(audited(frame)) == [("leak", "range")]
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=30),

@@ -172,8 +172,8 @@ def _audit(subject: Subject, roles: dict[str, AuditedColumn], extra: Iterable[Au
 
 
 def _drop_lesser(notes: ColumnNotes) -> None:
-    """What groups rows is more than an id, and what orders them in time more than an id or a leak."""
-    for kind, lesser in (("groups", ("id",)), ("drift", ("id", "leak"))):
+    """What groups rows, or orders them in time, is more than an id or a leak."""
+    for kind, lesser in (("groups", ("id", "leak")), ("drift", ("id", "leak"))):
         for name in notes.get(kind, ()):
             for each in lesser:
                 notes.get(each, {}).pop(name, None)
@@ -268,7 +268,7 @@ def _splits(
         loss = fits.measure_time(seen, times, subject, sample)
         if loss is not None and loss.matters:
             yield _drift(timed.name, f"{loss} {fits.LATER}")
-    grouped = list(_groups(subject, [c for c in columns if c is not timed and c.name not in leaks]))
+    grouped = list(_groups(subject, [c for c in columns if c is not timed], leaks))
     yield from grouped
     known = subject.split is not None or timed is not None or grouped or not subject.by_option
     rows = None if known else fits.choose_stretches(subject.y)
@@ -289,8 +289,10 @@ def _drift(name: str, loss: str) -> tuple[str, str, str, str]:
     return "drift", name, f"{which}: what a quick fit explains falls {loss}", option
 
 
-def _groups(subject: Subject, columns: Sequence[SampledColumn]) -> Iterator[tuple[str, str, str, str]]:
-    """Columns that group rows, features or left out, the widest groups first."""
+def _groups(
+    subject: Subject, columns: Sequence[SampledColumn], leaks: Collection[str]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Columns that group rows, features or left out, the widest groups first; by what does not give the target away."""
     tried = 0
     candidates = [c for c in columns if c.name not in subject.asked | subject.dates] + [*subject.left_out()]
     for column in sorted(candidates, key=lambda column: len(column.counts)):
@@ -299,7 +301,8 @@ def _groups(subject: Subject, columns: Sequence[SampledColumn]) -> Iterator[tupl
         rows = fits.choose_group_rows(column, subject.y) if plain else None
         if rows is not None:
             tried += 1
-            loss = fits.measure_groups(subject.columns_at(rows), column.whole[rows], subject, rows)
+            told = [c for c in subject.columns_at(rows) if c.name not in leaks]
+            loss = fits.measure_groups(told, column.whole[rows], subject, rows)
             if loss is not None and loss.matters:
                 note = f"groups rows whose targets are alike: what a quick fit explains falls {loss} in new groups"
                 yield "groups", column.name, note, f"--split group:{shlex.quote(column.name)}"
