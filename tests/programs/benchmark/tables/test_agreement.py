@@ -56,20 +56,20 @@ def check_agreement(run, metric, test):
     verdicts = {pair.name: pair.verdict for pair in pairs}  # of the others against the leader
     bold = [row.label for row in table.rows if row.cells[0].best]
     assert re.findall(r"^(lib\w) is be(?:st|tter)", answer) == bold
-    named = re.findall(r"(lib\w) (?:is best|is better than|leads|has the best|comes nearest)", answer)[:1]
+    named = re.findall(r"(lib\w) (?:is best|is better than|has the best|comes nearest)", answer)[:1]
     equal = listed("^(?:any|either) of these \\w+: ", answer)
     assert named == [leader] or "no two have a " in answer or leader in equal
     assert all(verdicts[name] == "equivalent" for name in equal - {leader})
     assert bold == ([best["best"]] if best["best"].startswith("lib") else [])
     lost = "not better than" in answer.split(". ")[0] or answer.startswith("none. Nothing is better")
     assert (best["best"] == NO_BETTER) == lost
-    assert all(verdicts[name] == "inconclusive" for name in listed("leads in [^,]+, but ", answer))
+    assert all(verdicts[name] == "inconclusive" for name in listed("has the best mean [^,]+, but ", answer))
     assert all(verdicts[name] == "inconclusive" for name in listed("Cannot say about ", answer))
     assert all(verdicts[name] == "worse" for name in listed("Worse than lib\\w: ", answer))
     assert all(verdicts[name] == "worse" for name in verdicts if bold)
     found = find_standings(table)
     assert [name for name, standing in found.items() if standing == "best"] == bold
-    assert {name for name, standing in found.items() if standing == "behind"} == {
+    assert {name for name, standing in found.items() if standing == "worse"} == {
         name for name, verdict in verdicts.items() if verdict == "worse"
     }
     as_good = {name for name, standing in found.items() if standing == "as good as the best"}
@@ -110,7 +110,7 @@ def test_a_library_that_lost_to_another_does_not_lead_because_a_third_one_failed
         "Which: b is best. Its RMSE is 13.6 % lower than that of a, the next. 8 of 10 cells of c failed"
     )
     assert "from 2 to 10 splits" in table.answer[1]
-    assert find_standings(table) == {"a": "behind", "b": "best", "c": "behind"}
+    assert find_standings(table) == {"a": "worse", "b": "best", "c": "worse"}
     assert run.best("rmse")["best"].tolist() == ["b"]
 
 

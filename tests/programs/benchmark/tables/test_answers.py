@@ -145,10 +145,10 @@ def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_the_gap_that_is_poss
     better, worse = (100 * max(way * pair.low, way * pair.high) / max(means) for way in (1, -1))
     told = answer(results)
     assert told["Which"] == (
-        f"cannot say from {SPLITS}: boosters leads in RMSE, but xgboost may be up to {better:.2f} % better or"
+        f"cannot say from {SPLITS}: boosters has the best mean RMSE, but xgboost may be up to {better:.2f} % better or"
         f" {worse:.1f} % worse."
     )
-    assert told["How sure"] == "not sure: the lead may be chance."
+    assert told["How sure"] == "not sure: the best mean may be chance."
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_the_gap_that_is_poss
 )
 def test_where_little_can_be_shown_it_is_said_without_impossible_percentages(spread, words):
     told = which(scores(spread=spread, libraries=FIVE[:2]))
-    assert told.startswith(f"cannot say: boosters leads in RMSE, but {SPLITS} can ")
+    assert told.startswith(f"cannot say: boosters has the best mean RMSE, but {SPLITS} can ")
     assert words in told
     assert "%" not in told
 
@@ -244,12 +244,35 @@ def test_the_short_table_tells_why_equal_scores_have_different_verdicts():
     report = build_tables(factories.collection(results))
     (section, *_) = shorten(report).sections
     table = section.blocks[0].table
-    assert table.row_facts == ("RMSE against the leader",)
+    assert table.row_facts == ("RMSE against the best",)
     shown = {row.label: row.facts[-1] for row in table.rows}
-    assert shown["boosters"] == "leads"
+    assert shown["boosters"] == "best mean"
     assert re.fullmatch(r"as good: [-+]0\.\d\d to \+0\.\d\d %", shown["xgboost"])
     assert re.fullmatch(r"cannot say: -\d+(\.\d\d)? to \+\d+(\.\d\d)? %", shown["lightgbm"])
     assert [row.standing for row in report.tables[0].rows] == list(shown.values())
+
+
+def test_the_short_table_tells_the_gap_that_is_possible_in_the_metric_where_it_may_be_all_of_the_error():
+    results = [
+        changed(r, metrics={"rmse": r.metrics["rmse"] + (0.9 * (r.seed % 2 - 0.4) if r.library == "xgboost" else 0.0)})
+        for r in scores(libraries=FIVE[:2])
+    ]
+    best, other = sorted(row.standing for row in table_of(results).rows)
+    assert best == "best mean"
+    assert re.fullmatch(r"cannot say: -\d\.\d\d? to \+\d\.\d\d?", other)
+    single = table_of(scores(spread=0.001, seeds=1, libraries=FIVE[:2]))
+    assert [row.standing for row in single.rows] == ["best mean", "cannot say: one split"]
+
+
+def test_the_short_table_tells_how_many_splits_a_row_has_where_some_failed():
+    results = [r for r in scores(spread=0.001) if r.library != "xgboost" or r.seed < 3000]
+    errors = [factories.error(results[0].config_name, "xgboost", seed) for seed in (4053, 5390)]
+    (section, *_) = shorten(build_tables(factories.collection(results, errors))).sections
+    table = section.blocks[0].table
+    told = {row.label: row.facts[-1] for row in table.rows}
+    assert told["xgboost"].endswith(", 3 of 5 splits")
+    assert not any("splits" in said for name, said in told.items() if name != "xgboost")
+    assert not table.is_counted
 
 
 def test_nothing_is_sure_of_suspect_data():
@@ -258,7 +281,7 @@ def test_nothing_is_sure_of_suspect_data():
     found = factories.remember(factories.collection(scores({"xgboost": -0.1}, 0.001)), audits=audits)
     lines = build_tables(found).answer
     assert lines[0].startswith("Which: do not trust this yet. ")
-    assert lines[1] == "How sure: not sure: once the data are mended, the order may change."
+    assert lines[1] == "How sure: not sure: once the data are fixed, the order may change."
 
 
 def test_a_single_split_allows_no_verdict():
@@ -309,8 +332,8 @@ def test_a_version_that_the_mapping_was_never_verified_for_is_told_beside_the_ve
     assert not any("of a node" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(("leaves", "said"), [(160, "1.6 times"), (50, "50.0 % of"), (120, "")])
-def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(leaves, said):
+@pytest.mark.parametrize(("leaves", "told"), [(160, "larger 1.6 times"), (50, "smaller 50.0 % of"), (120, "")])
+def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(leaves, told):
     marks = (Mark(parameter="max_leaves", kind="approximated", reason="symmetric trees"),)
     results = [
         changed(one, marks=marks, n_leaves_total=leaves)
@@ -319,8 +342,9 @@ def test_an_approximated_mapping_is_told_where_it_changes_the_size_of_models(lea
         for one in scores({"xgboost": -0.1}, 0.001)
     ]
     sure = answer(results)["How sure"]
-    told = f"xgboost cannot be set up like the others: its trees have {said} their leaves."
-    assert (told in sure) if said else ("leaves" not in sure)
+    size, _, said = told.partition(" ")
+    doubt = f"xgboost grows {size} trees than the others ({said} their leaves), as it has no setting like theirs."
+    assert (doubt in sure) if told else ("leaves" not in sure)
 
 
 def test_a_winner_that_is_no_better_than_a_trivial_rule_has_won_nothing():
@@ -428,7 +452,8 @@ def test_more_seeds_are_advised_where_they_would_show_more():
     seeds, chance = advised(table_of(results), 0.05)
     line = next_of(results)
     assert line == (
-        f"{seeds} splits {chance} show more: boosters-eval compare -d iris -l boosters xgboost --seeds {seeds}"
+        f"{seeds} seeds (one split each) {chance} show more:"
+        f" boosters-eval compare -d iris -l boosters xgboost --seeds {seeds}"
     )
     assert parse(line).seeds == seeds
     assert next_of(results, command=(*COMMAND, "-s", "5")) == line
@@ -490,6 +515,21 @@ def test_the_next_command_acts_on_a_leak_a_failure_and_an_interruption():
     assert next_of(scores(), n_missing=1, n_cells=20).endswith(" --resume")
 
 
+def test_one_command_acts_on_all_that_is_suspect():
+    found = (
+        ("leak", "--drop x; or --split group:x"),
+        ("groups", "--split group:'the patient'"),
+        ("duplicate-rows", "--split group:z --keep z"),
+        ("id", "--drop n"),
+    )
+    findings = tuple(AuditFinding(kind=kind, text="'x' is suspect", option=option) for kind, option in found)
+    audits = {"toy": DataAudit(dataset="toy", task=Task.REGRESSION, rows=100, findings=findings)}
+    line = next_of(scores(), command=("compare", "-d", "toy.csv:y", "--split", "random"), audits=audits)
+    why = "leave that column out, keep each group on one side of the split and leave out what names rows"
+    assert line == f"{why}: boosters-eval compare -d toy.csv:y --drop x --split group:'the patient' --drop n"
+    assert parse(line).drop == ("x", "n")
+
+
 def test_of_several_data_sets_only_the_one_with_the_leak_is_run_again():
     finding = AuditFinding(kind="leak", text="'x' alone predicts 'y': R² 1.0", option="--drop x")
     audits = {"toy.y": DataAudit(dataset="toy.y", task=Task.REGRESSION, rows=100, findings=(finding,))}
@@ -503,7 +543,8 @@ def test_more_splits_are_advised_only_where_they_may_show_more():
     close = [changed(r, dataset_name="iris", config_name="iris/gbdt") for r in scores({"xgboost": 0.01})]
     won = [changed(r, dataset_name="toy.y", config_name="toy.y/gbdt") for r in scores({"xgboost": -0.1}, 0.001)]
     line = next_of([*close, *won], command=("compare", "-d", "a/toy.csv:y", "iris", "-q"))
-    assert re.fullmatch(r"\d+ splits \w+( \w+)? show more on iris: boosters-eval compare -d iris --seeds \d+", line)
+    whole = r"\d+ seeds \(one split each\) \w+( \w+)? show more on iris: boosters-eval compare -d iris --seeds \d+"
+    assert re.fullmatch(whole, line)
 
 
 def test_a_row_of_which_nothing_is_known_does_not_hide_what_is_known_of_others():
@@ -512,7 +553,7 @@ def test_a_row_of_which_nothing_is_known_does_not_hide_what_is_known_of_others()
         for r in scores()
     ]
     told = which(results)
-    assert "boosters leads in RMSE, but xgboost may be up to " in told
+    assert "boosters has the best mean RMSE, but xgboost may be up to " in told
     assert told.endswith(" % worse, and next to nothing is known of lightgbm.")
 
 

@@ -260,7 +260,7 @@ def test_inconclusive_pairs_are_noted_beside_decided_ones_and_else_in_the_answer
     (table,) = build_tables(ResultCollection([row for row in rows if row.library != "c"])).tables
     assert not any("inconclusive" in note for note in table.notes)
     assert table.answer[0].startswith(
-        "Which: cannot say from 5 splits of 20 test rows: a leads in RMSE, but b may be up to "
+        "Which: cannot say from 5 splits of 20 test rows: a has the best mean RMSE, but b may be up to "
     )
 
 

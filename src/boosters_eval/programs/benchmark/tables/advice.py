@@ -29,7 +29,7 @@ _NAMED = 5  # competitors whose costs are told; of more, the lowest and the high
 # What concerns one execution of a command, and with how many values.
 _OF_ONE_RUN = {"--resume", "--rerun-failed", "--dry-run", "-v", "--verbose", "-q", "--quiet", "--open"}
 _WITH_VALUE = {"-o", "--output", "-f", "--format", "--name", "--verdict"}
-_MENDED = {
+_FIXED = {
     "leak": "leave that column out",
     "groups": "keep each group on one side of the split",
     "drift": "split by time",
@@ -44,7 +44,7 @@ class Costs:
     times: Mapping[str, float]
     sizes: Mapping[str, float]
     how: str  # they were measured
-    over: str = ""  # what they are summed over, or which of several tables they are of
+    over: str = ""  # the tables that they are averaged over, or which of several they are of
 
     @classmethod
     def of(cls, contenders: Sequence[Contender], unfair: str = "") -> Costs:
@@ -56,17 +56,18 @@ class Costs:
         return cls(times, sizes, _tell_measuring([r for one in contenders for r in one.results], unfair))
 
     @classmethod
-    def total(cls, several: Mapping[str, Costs]) -> Costs:
-        """The sums over the tables that all competitors are in, or else of the competitors that all tables have."""
+    def average(cls, several: Mapping[str, Costs]) -> Costs:
+        """The means over the tables that all competitors are in, or else of the competitors that all tables have."""
         names = {name for one in several.values() for name in one.times}
         whole = {where: one for where, one in several.items() if one.times.keys() == names} or several
         found = list(whole.values())
         everywhere = [name for name in found[0].times if all(name in one.times for one in found)]
-        times = {name: sum(one.times[name] for one in found) for name in everywhere}
-        sizes = {name: sum(one.sizes.get(name, 0.0) for one in found) for name in everywhere}
+        times = {name: sum(one.times[name] for one in found) / len(found) for name in everywhere}
+        sizes = {name: sum(one.sizes.get(name, 0.0) for one in found) / len(found) for name in everywhere}
         how = next((one.how for one in found if one.how.startswith("Rough")), found[0].how)
         count = "both" if len(found) == 2 else f"all {len(found)}"
-        over = f" each for {count if len(found) == len(several) else join_words(whole, most=_NAMED)}"
+        where = f"{count} data sets" if len(found) == len(several) else join_words(whole, most=_NAMED)
+        over = f" (mean of {where})"
         over = f" on {next(iter(whole))}" if len(found) == 1 else over
         return cls(times, {name: size for name, size in sizes.items() if size}, how, over)
 
@@ -113,7 +114,7 @@ def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str
     contests = {name: one.contest for name, one in answers.items() if one.contest is not None}
     lost = bool(contests) and all(one.lost for one in contests.values())
     steps = (
-        _mend_data(results, again),
+        _fix_data(results, again),
         _finish(results, again),
         _keep_predictions(contests, again),
         _learn(results, again) if lost else _add_splits(contests, again, len(answers)),
@@ -167,18 +168,22 @@ def _spell(options: Sequence[str]) -> str:
     return ", ".join([*([f"data={data}"] if data else []), *spelled])
 
 
-def _mend_data(results: ResultCollection, again: _Again) -> str:
-    """The command with what acts on the gravest finding about the data, or else leaves out an id."""
+def _fix_data(results: ResultCollection, again: _Again) -> str:
+    """The command with what acts on the grave findings about a data set, and on its ids."""
     several = len(_datasets(results)) > 1
     for name, audit in select_audits(results).items():
+        way = again.only([name]) if several else again
+        typed = shlex.join(way.words or []) if way is not None else ""
+        options: dict[str, tuple[str, str]] = {}
         for finding in (*audit.severe, *(one for one in audit.findings if one.kind == "id")):
-            way = again.only([name]) if several else again
             option = finding.option.partition(";")[0]  # the first, if there are several
-            done = way is None or (way.words is not None and option in shlex.join(way.words))
-            if option and way is not None and not done:
-                why = _MENDED.get(finding.kind, "mend the data")
-                replaced = [one for one in ("--profile", "--split") if option.startswith(one)]
-                return way.say(why, ending=f" {option}", without=replaced)
+            once = next((each for each in ("--profile", "--split") if option.startswith(each)), option)
+            if option and option not in typed and once not in options:
+                options[once] = (option, _FIXED.get(finding.kind, "fix the data"))
+        if options and way is not None:
+            chosen, whys = zip(*options.values(), strict=True)
+            replaced = [one for one in ("--profile", "--split") if one in options]
+            return way.say(join_words(dict.fromkeys(whys)), ending=f" {' '.join(chosen)}", without=replaced)
     return ""
 
 
@@ -192,7 +197,7 @@ def _try_both(results: ResultCollection, again: _Again) -> str:
 def _finish(results: ResultCollection, again: _Again) -> str:
     if results.metadata.n_missing or results.metadata.unfinished_attempt:
         return again.say("finish the run", "--resume")
-    return again.say("once the cause is mended, run what failed again", "--rerun-failed") if results.errors else ""
+    return again.say("once the cause is fixed, run what failed again", "--rerun-failed") if results.errors else ""
 
 
 def _learn(results: ResultCollection, again: _Again) -> str:
@@ -236,7 +241,8 @@ def _add_splits(contests: Mapping[str, Contest], again: _Again, tables: int) -> 
             where = [name for name, one in ready.items() if one.chance_with(splits) in (chance, "would probably")]
             if where:
                 on = f" on {join_words(where, most=2)}" if tables > 1 else ""
-                return ask(seeds, f"{splits} splits {chance} show more{on}", where)
+                which = f"{splits} splits" if folds else f"{seeds} seeds (one split each)"
+                return ask(seeds, f"{which} {chance} show more{on}", where)
     return ""
 
 

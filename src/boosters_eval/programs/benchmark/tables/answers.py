@@ -75,9 +75,16 @@ class TableAnswer:
         return f"{start}{'. '.join([self.which, *self.rest])}."
 
     @property
+    def beside_another(self) -> str:
+        """The same where two tables are answered: their rows tell what suspect data seem to show."""
+        if not self.suspicion:
+            return self.whole
+        return f"{'. '.join([f'do not trust this yet. The data are suspect: {self.suspicion}', *self.rest])}."
+
+    @property
     def confidence(self) -> str:
         """How sure that is, and what else there is to doubt, in sentences. Nothing is sure of suspect data."""
-        sure = "not sure: once the data are mended, the order may change" if self.suspicion else self.sure
+        sure = "not sure: once the data are fixed, the order may change" if self.suspicion else self.sure
         parts = [*filter(None, [sure]), *(doubt.text for doubt in self.doubts)]
         return f"{'. '.join(parts)}." if parts else ""
 
@@ -209,7 +216,7 @@ class Contest:
         """What is not known, and how far from the leader the rows may be."""
         names = self.open
         start = f"Cannot say about {_name(names)}" if self.level else "cannot say"
-        leads = "" if self.level else f"{self.leader} leads in {self.what}, but "
+        leads = "" if self.level else f"{self.leader} has the best mean {self.what}, but "
         if self.single:
             return f"{start} from a single split: {self.leader} has the best {self.what}"
         if not names:
@@ -217,7 +224,9 @@ class Contest:
         known = {name: each for name in names if (each := self.bounds(name)) is not None}
         shown = [size for name in names if (size := self.detectable(name)) is not None]
         if min(len(known), len(shown)) < len(names):
-            return f"{start} from {self.splits(names)}: {self.leader} leads in {self.what}{self._reason(names)}"
+            return (
+                f"{start} from {self.splits(names)}: {self.leader} has the best mean {self.what}{self._reason(names)}"
+            )
         near = {name: each for name, each in known.items() if min(each) > -1.0 and max(each) < 1.0}
         if min(shown) >= _LITTLE or not near:
             return f"{start}: {leads}{self.splits(names)} {_tell_little(min(shown))}"
@@ -242,7 +251,7 @@ class Contest:
             return f"{sure} of these {_count(self.chosen)}, from {self.splits()}. Not sure about {_name(self.open)}"
         if self.open:
             known = f". {sure} that {_name(self.behind)} {_are(self.behind)} worse than {self.leader}"
-            return f"not sure: the lead may be chance{known if self.behind else ''}"
+            return f"not sure: the best mean may be chance{known if self.behind else ''}"
         return f"{sure}, from {self.splits()}" if self.level else ""
 
     def bounds(self, name: str) -> tuple[float, float] | None:
@@ -264,17 +273,25 @@ class Contest:
         if name in self.unbeaten:
             return "no better than a trivial rule"
         if name == self.leader:
-            return "best" if self.won else "leads"
+            return "best" if self.won else "best mean"
         if name not in self.pairs or not self.pairs[name].n:
             return ""
         pair, bounds = self.pairs[name], self.bounds(name)
         words = {"better": "worse", "equivalent": "as good", "inconclusive": "cannot say", "worse": "better"}
-        if bounds in (None, (0.0, 0.0)) or -1.0 in bounds or 1.0 in bounds:  # nothing, or anything, is possible
-            return words[pair.verdict]
+        if bounds is None or bounds in ((0.0, 0.0), (-1.0, 1.0)):
+            return f"{words[pair.verdict]}{self._tell_gap(pair)}"
         turned = self.column.higher_is_better and not self.column.best
         low, high = (-100 * bounds[1], -100 * bounds[0]) if turned else (100 * bounds[0], 100 * bounds[1])
         shown = [f"{bound:+.{2 if abs(bound) < 10 else 0}f}" for bound in (low, high)]  # a margin is often 1 %
         return f"{words[pair.verdict]}: {' to '.join(shown)} %"
+
+    def _tell_gap(self, pair: Comparison) -> str:
+        """The gap that is possible where it is no share of an error, or why none is known; nothing if there is none."""
+        if pair.interval is None:
+            return ": one split" if self.single else ": too few splits"
+        low, high = pair.interval
+        low, high = (low, high) if self.column.higher_is_better and self.column.best else (-high, -low)
+        return "" if low == high == 0 else f": {number(low, 2)} to {'+' if high > 0 else ''}{number(high, 2)}"
 
     def _between(self, other: str, pair: Comparison) -> str:
         bounds, turn = pair.percent_interval, 1 if self.column.higher_is_better else -1

@@ -41,14 +41,14 @@ def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
     """How each row stands, and the means of what is judged: the answer tells the times that are not."""
     kept = [place for place, column in enumerate(table.columns) if column.kind == "metric" or not column.indicative]
     own = max((row.n or 0 for row in table.rows), default=0)
-    counted = all(row.n in (own, 0) and not row.failed for row in table.rows)
     deciding = find_deciding(table.columns)
-    judged = [f"{deciding.error} against the leader"] if deciding and any(row.standing for row in table.rows) else []
+    judged = [f"{deciding.error} against the best"] if deciding and any(row.standing for row in table.rows) else []
 
     def cut(row: Row) -> Row:
         cells = [_show_mean(row.cells[place], table.columns[place]) for place in kept]
-        facts = (*(row.facts or ("",) * len(table.row_facts)), *([row.standing] if judged else []))
-        return replace(row, cells=tuple(cells), n=None if counted else row.n, facts=facts)
+        counted = f"{row.n} of {own} splits" if row.n not in (own, 0, None) else ""
+        facts = (*(row.facts or ("",) * len(table.row_facts)), *([_join(row.standing, counted)] if judged else []))
+        return replace(row, cells=tuple(cells), n=None if judged or row.n in (own, 0) else row.n, facts=facts)
 
     trivial = sorted(table.trivial, key=lambda row: _order(table, row))
     return replace(
@@ -62,6 +62,10 @@ def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
         notes=(),
         plain=True,
     )
+
+
+def _join(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
 
 
 def _show_mean(cell: TableCell, column: Column) -> TableCell:
@@ -92,7 +96,7 @@ def _overview(report: Report) -> PlainTable:
             continue
         rows.append((name, column.heading, *_stand(table, column, standings)))
     kept = range(4 if any(row[3] for row in rows) else 3)
-    headings = ("Data set", "Metric", "Answer", "Behind")
+    headings = ("Data set", "Metric", "Answer", BEHIND.capitalize())
     return PlainTable("By data set", headings[: len(kept)], tuple(tuple(row[i] for i in kept) for row in rows))
 
 
@@ -108,7 +112,7 @@ def _stand(table: ReportTable, column: Column, standings: dict[str, str]) -> tup
         return f"best: {found[BEST][0]}", behind
     parts = [f"any of {', '.join(found[LEVEL])}"] if found[LEVEL] else []
     if found[OPEN]:
-        leads = f"cannot say ({found[OPEN][0]} leads)"
-        parts.append(f"cannot say about {', '.join(found[OPEN])}" if found[LEVEL] else leads)
+        open_ = f"cannot say (best mean: {found[OPEN][0]})"
+        parts.append(f"cannot say about {', '.join(found[OPEN])}" if found[LEVEL] else open_)
     parts += [f"{LOST}: {', '.join(found[LOST])}"] if found[LOST] else []
     return "; ".join(parts) or "no result", behind

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAMED, _LIBRARIES = 3, 5  # data sets and libraries; more are only counted
 _TITLE = 78  # characters, so that it is one line of a terminal
-BEST, LEVEL, OPEN, BEHIND = "best", "as good as the best", "cannot say", "behind"
+BEST, LEVEL, OPEN, BEHIND = "best", "as good as the best", "cannot say", "worse"
 SUSPECT = "suspect data"  # after the name of a table whose scores cannot be trusted
 MIXED, LOST, ABSENT = "depends on the profile", "no better than a trivial rule", "no result"
 
@@ -112,7 +112,7 @@ def answer_run(
     if len(answers) == 1:
         return (*answers[tables[0].name].lines, *following)
     judged = {short[name]: one for name, one in costs.items() if one.times}
-    cost = Costs.total(judged).tell() if len(judged) == len(answers) else ""
+    cost = Costs.average(judged).tell() if len(judged) == len(answers) else ""
     lines = (
         _answer_two(answers, short) if len(answers) == 2 else _answer_many(tables, answers, rankings, results, alpha)
     )
@@ -122,7 +122,7 @@ def answer_run(
 def _answer_two(answers: Mapping[str, TableAnswer], short: Mapping[str, str]) -> Iterator[str]:
     said: dict[str, list[str]] = {}
     for name, one in answers.items():
-        yield f"{WHICH}, on {short[name]}: {one.whole}"
+        yield f"{WHICH}, on {short[name]}: {one.beside_another}"
         if one.confidence:
             said.setdefault(one.confidence, []).append(short[name])
     apart = len(said) > 1 or any(len(names) < len(answers) for names in said.values())
@@ -164,7 +164,7 @@ def _count(judged: Mapping[str, Mapping[str, str]]) -> str:
     total = count_of(len(judged), "data set")
     behind = {name: found[BEHIND] for name, found in tally.items() if found[BEHIND]}
     lagging = [f"{name} on {n}" for name, n in sorted(behind.items(), key=lambda item: -item[1])]
-    worse = f". Shown to be behind: {', '.join(lagging)}" if lagging else ""
+    worse = f". Shown to be worse: {', '.join(lagging)}" if lagging else ""
     most = max(good.values())
     if most == (0, 0):
         where = f"on any of the {total}" if len(open_) == len(judged) else f"on {len(open_)} of {total}"

@@ -122,8 +122,9 @@ def _unlike(contenders: Sequence[Contender]) -> Iterator[Doubt]:
         share = leaves[name] / (sum(others) / len(others)) if name in leaves and others else 1.0
         if not 1 / _LEAVES_UNLIKE < share < _LEAVES_UNLIKE:
             times = f"{share:.1f} times" if share > 1 else percent(share, sign=False) + " of"
-            size, unlike = "larger" if share > 1 else "smaller", f"{clean(name)} cannot be set up like the others"
-            yield Doubt(f"{unlike}: its trees have {times} their leaves", f"{unlike} (much {size} trees)")
+            size = "larger" if share > 1 else "smaller"
+            told = f"{clean(name)} grows {size} trees than the others ({times} their leaves)"
+            yield Doubt(f"{told}, as it has no setting like theirs", f"{clean(name)} grows much {size} trees")
             return
 
 
