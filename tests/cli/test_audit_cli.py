@@ -45,6 +45,15 @@ def test_findings_are_said_before_the_run_the_gravest_first(fair, boosters_eval)
     assert "Data" not in done.stdout
 
 
+def test_of_several_data_sets_only_what_is_grave_is_said(fair, boosters_eval):
+    options = ("-l", "faulty", "-s", "1", "-p", "max_depth=1", "--dry-run")
+    done = boosters_eval("compare", "-d", fair, "fair.csv:again", *options, check=0)
+    told = [line for line in done.stderr.splitlines() if line.startswith(("Data: ", "  "))]
+    assert told[0].startswith("Data: fair.affair: binary, 300 rows, 2 classes,")
+    assert told[1] == "  'affairs' alone predicts 'affair' (--drop affairs)"
+    assert all(line.startswith("Data: ") or "alone predicts" in line for line in told)
+
+
 def test_all_of_them_are_said_on_request_and_none_if_quiet(fair, boosters_eval):
     command = ["compare", "-d", fair, "-l", "faulty", "-s", "1", "-p", "max_depth=1", "--dry-run"]
     lines = data_lines(boosters_eval(*command, "-v", check=0))

@@ -83,6 +83,12 @@ class AuditFinding(Model):
         """Whether scores cannot be trusted before it is looked at."""
         return self.kind in SEVERE
 
+    @property
+    def summary(self) -> str:
+        """Without how it is known, which follows the last colon, and with the first of the options."""
+        text, option = self.text.rpartition(": ")[0] or self.text, self.option.partition(";")[0]
+        return f"{text} ({option})" if option else text
+
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}" + (f" [{self.option}]" if self.option else "")
 

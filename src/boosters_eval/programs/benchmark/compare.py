@@ -197,7 +197,7 @@ def _check_against(name: str, prepared: PreparedRun) -> None:
 
 
 def _audit_lines(audits: Mapping[str, DataAudit], *, verbose: bool) -> Iterator[str]:
-    """What was found in the data: of a few data sets the gravest findings, of many only how many have any.
+    """What was found in the data: of one data set most, of a few what is grave, of many only how many have findings.
 
     A user's own file is described even if there is nothing to find; its task was given or inferred for a reason.
     """
@@ -207,6 +207,10 @@ def _audit_lines(audits: Mapping[str, DataAudit], *, verbose: bool) -> Iterator[
         yield f"Data: {suspicious} of {len(audits)} data sets have findings; {named('verbose')} shows them."
         return
     for audit in found:
+        if len(found) > 1 and not verbose:  # the answer tells the rest
+            yield f"Data: {audit.replace(reason='').headline}"
+            yield from (f"  {finding.summary}" for finding in audit.severe)
+            continue
         shown = audit.findings if verbose else audit.findings[:_FEW_FINDINGS]
         yield f"Data: {audit.headline}"
         yield from (f"  {finding}" for finding in shown)

@@ -93,9 +93,7 @@ def tell_reservations(results: ResultCollection) -> dict[str, str]:
 
 
 def _shorten(finding: AuditFinding) -> str:
-    """Without how it is known, which follows the last colon, and with the first of the options."""
-    text = finding.text.rpartition(": ")[0] or finding.text
-    return clean(f"{text}{_advice(finding.option.partition(';')[0])}")
+    return clean(finding.summary)
 
 
 def _advice(option: str) -> str:
