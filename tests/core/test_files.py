@@ -166,3 +166,24 @@ def test_what_is_no_yaml_is_told_within_seconds_of_computing(text):
     with pytest.raises(yaml.YAMLError):
         compose_yaml(text, "a.yaml", values=200_000)
     assert time.process_time() - started < 3
+
+
+LONG = f"&a {'x' * 100_000}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"drop: [{LONG}{', *a' * 1000}]",
+        f"first: &b [{LONG}{', *a' * 100}]\nsecond: [*b, *b, *b, *b]",
+        f"first: &b {{x: {LONG}}}\nsecond: [*b{', *b' * 1000}]",
+    ],
+)
+def test_yaml_that_repeats_a_text_by_references_is_refused_before_it_is_that_long(text):
+    with pytest.raises(FileFormatError, match=r"^a.yaml, line \d: The file has more than 32 MB of text\.$"):
+        compose_yaml(text, "a.yaml", values=200_000)
+
+
+def test_yaml_may_repeat_a_little_by_references():
+    root = compose_yaml("a: &a [x, y]\nb: *a\nc: *a\n", "a.yaml", values=100)
+    assert [len(value.value) for _, value in root.value] == [2, 2, 2]

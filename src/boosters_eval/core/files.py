@@ -290,17 +290,28 @@ def compose_yaml(text: str, source: str, *, values: int) -> Any:
 def _count_yaml(parser: Any, source: str, values: int) -> None:
     import yaml  # noqa: PLC0415 (as above)
 
-    count = depth = 0
+    count = length = 0  # of characters, with all that aliases repeat
+    opened: list[tuple[str | None, int]] = []  # the anchors of the collections around, and the length before each
+    lengths: dict[str | None, int] = {}  # of what an anchor names
     try:
         while parser.check_event():
             event = parser.get_event()
             count += isinstance(event, yaml.NodeEvent)
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MOST_LEVELS:
+            if isinstance(event, yaml.ScalarEvent):
+                length += len(event.value)
+                lengths[event.anchor] = len(event.value)
+            elif isinstance(event, yaml.AliasEvent):
+                length += lengths.get(event.anchor, 0)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                opened.append((event.anchor, length))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                anchor, before = opened.pop()
+                lengths[anchor] = length - before
+            if len(opened) > _MOST_LEVELS:
                 raise RecursionError
-            if count > values:
-                line = event.start_mark.line + 1
-                raise FileFormatError(f"{source}, line {line}: The file has more than {values} values.")
+            if count > values or length > MAX_TEXT:
+                many = f"{values} values" if count > values else f"{MAX_TEXT >> 20} MB of text"
+                raise FileFormatError(f"{source}, line {event.start_mark.line + 1}: The file has more than {many}.")
     finally:
         parser.dispose()
 
