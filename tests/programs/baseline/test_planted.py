@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import damaged_runners
 from boosters_eval import BenchmarkSuite, check_baseline, record_baseline
 from boosters_eval.core.errors import FileFormatError, RunError
+from boosters_eval.programs.baseline import sidecar
 from boosters_eval.programs.baseline.document import verdict_line
 from boosters_eval.programs.baseline.evidence import RecordedSide
 from boosters_eval.programs.baseline.findings import Status
@@ -118,8 +120,7 @@ def test_without_the_file_of_predictions_the_tolerance_decides(recorded, checked
 
 def test_the_file_of_predictions_is_small_and_whole(recorded):
     baseline, place = load_baseline(recorded / "b.json"), locate_sidecar(recorded / "b.json")
-    sidecar = PredictionsFile(place)
-    assert sidecar.digests == set(list_kept(baseline))
+    assert PredictionsFile(place).digests == set(list_kept(baseline))
     assert place.stat().st_size < 1e6
     fits = [fit for result in baseline.results for fit in result.fits.values()]
     assert {fit.rounds for fit in fits} == {50}
@@ -154,8 +155,33 @@ def test_archive_that_was_damaged_is_one_sentence_however_it_is_compressed(tmp_p
     data = bytearray(path.read_bytes())
     data[60:80] = b"\xff" * 20
     path.write_bytes(data)
-    with pytest.raises(FileFormatError, match=r"is damaged|was changed"):
+    with pytest.raises(FileFormatError, match=r"is damaged|was changed|does not use"):
         PredictionsFile(path).find("a")
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_archive_that_inflates_to_more_than_it_says_takes_no_more_memory(tmp_path, way):
+    path = tmp_path / "b.predictions.npz"
+    with zipfile.ZipFile(path, "w", way) as file:
+        with file.open("a.npy", "w") as bomb:
+            for _ in range(64):
+                bomb.write(bytes(2**20))
+        file.filelist[0].file_size = 1000  # what the list of the archive says
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match=r"is damaged|was changed|does not use"):
+        PredictionsFile(path).find("a")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
+
+
+def test_archive_of_endless_names_is_refused_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(sidecar, "_MOST_ARRAYS", 3)
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+        for number in range(4):
+            file.writestr(str(number), b"")
+    with pytest.raises(FileFormatError, match="has more arrays than any file of predictions"):
+        PredictionsFile(tmp_path / "x.npz")
 
 
 def test_predictions_that_were_changed_are_refused(recorded, tmp_path):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2**28  # of a file
 MOST_OF_AN_ARRAY = 2**27
+_MOST_ARRAYS = 2**17  # an entry of the list takes ten times its size in memory
+_ENTRY = b"PK\x01\x02"  # begins each
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same predictions are the same bytes, whenever they are written
 
 
@@ -55,6 +57,8 @@ class PredictionsFile:
             raise FileFormatError(f"Cannot read {path}: {error.strerror}.") from None
         if size > MOST_BYTES:
             raise FileFormatError(f"{path} is larger than any file of predictions.")
+        if content.count(_ENTRY) > _MOST_ARRAYS:
+            raise FileFormatError(f"{path} has more arrays than any file of predictions.")
         try:
             self._file = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, OSError, ValueError) as error:
@@ -73,9 +77,15 @@ class PredictionsFile:
             return None
         if info.file_size > MOST_OF_AN_ARRAY:
             raise FileFormatError(f"{self.path} has an array of {info.file_size} bytes, which is too large.")
+        if info.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):  # others make all of it at once, however much that is
+            raise FileFormatError(f"{self.path} is compressed in a way that this program does not use.")
         try:
-            content = self._file.read(info)
-        except Exception as error:  # noqa: BLE001 (each way to compress fails in its own way)
+            with self._file.open(info) as file:
+                content = file.read(info.file_size)  # and no more, whatever there is
+        except Exception as error:  # noqa: BLE001 (a damaged archive fails in many ways)
             raise FileFormatError(f"{self.path} is damaged: {error}.") from None
         if compute_digest(content, 32) != digest:
             raise FileFormatError(f"{self.path} was changed: the predictions {digest} are not what was recorded.")
