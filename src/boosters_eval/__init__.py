@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from boosters_eval.api import answer as answer
     from boosters_eval.api import bisect as bisect
     from boosters_eval.api import check_baseline as check_baseline
+    from boosters_eval.api import check_upgrade as check_upgrade
     from boosters_eval.api import compare as compare
     from boosters_eval.api import compare_paper as compare_paper
     from boosters_eval.api import decide_gate as decide_gate
     from boosters_eval.api import decide_parity_gate as decide_parity_gate
+    from boosters_eval.api import determinism as determinism
     from boosters_eval.api import diff_baselines as diff_baselines
     from boosters_eval.api import diff_runs as diff_runs
     from boosters_eval.api import draw_figures as draw_figures
@@ -161,10 +163,12 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.tables.document import generate_report as generate_report
     from boosters_eval.programs.bisect.answer import Bisection as Bisection
     from boosters_eval.programs.bisect.answer import BisectionStep as BisectionStep
+    from boosters_eval.programs.determinism.findings import DeterminismFindings as DeterminismFindings
     from boosters_eval.programs.gate.model import GateDecision as GateDecision
     from boosters_eval.programs.gate.model import GateError as GateError
     from boosters_eval.programs.importances.records import Explanation as Explanation
     from boosters_eval.programs.importances.results import Explanations as Explanations
+    from boosters_eval.programs.upgrade.findings import UpgradeFindings as UpgradeFindings
     from boosters_eval.runners import RUNNERS as RUNNERS
     from boosters_eval.runners import Runner as Runner
     from boosters_eval.runners.boosters_runner import BoostersRunner as BoostersRunner

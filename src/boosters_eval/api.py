@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.catalog.datasets import DescribedDataset, FetchedDatasets, WrittenSettings
     from boosters_eval.programs.catalog.lists import Inventory
     from boosters_eval.programs.catalog.mappings import Mappings
+    from boosters_eval.programs.determinism.findings import DeterminismFindings
     from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.history.difference import RunDifference
     from boosters_eval.programs.history.index import Reindexed
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.run import ParityRun, RefreshedOracles
     from boosters_eval.programs.report.writing import DrawnFigures, RunPage, WrittenReport
     from boosters_eval.programs.runs.manage import RunDetails, RunListing, Verification
+    from boosters_eval.programs.upgrade.findings import UpgradeFindings
     from boosters_eval.programs.where.findings import FoundSlices
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.stats.significance import TestName
@@ -190,6 +192,45 @@ def find_slices(
     They are found on one half of the rows and tested on the other. `.slices` and `.worst` hold them and the worst rows.
     """
     return cast("FoundSlices", _answer("find_slices", locals()))
+
+
+def check_upgrade(
+    library: str,
+    old: str,
+    new: str,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    datasets: Data | Sequence[Data] = (),
+    params: str | Path | Mapping[str, Any] | None = None,
+    tolerance: float = 1e-6,
+    seeds: int = 3,
+    models: str | Path | None = None,
+    rows: str | None = None,
+    isolated: bool = False,
+    task: TaskName | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | Sequence[str] | None = None,
+    **settings: Unpack[RunOptions],
+) -> UpgradeFindings:
+    """Whether a newer version of a library may be used, cell by cell of a matrix of what people do with it.
+
+    Either side is a version, a wheel, a source folder, or "installed". `.answer` is "safe", "safe but", "changes" or
+    "unanswered", `.pin` what to write, and `.cells` what became of each cell.
+    """
+    return cast("UpgradeFindings", _answer("check_upgrade", locals()))
+
+
+def determinism(
+    libraries: Libraries = None,
+    *,
+    datasets: Data | Sequence[Data] = (),
+    task: TaskName | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | Sequence[str] | None = None,
+    **settings: Unpack[RunOptions],
+) -> DeterminismFindings:
+    """What makes the same training give another model: `.probes` has an answer per library, task and question."""
+    return cast("DeterminismFindings", _answer("determinism", locals()))
 
 
 def importances(

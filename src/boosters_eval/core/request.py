@@ -405,6 +405,8 @@ COMMANDS = {
     "explain": ("catalog", "ExplainRequest", "explain_mapping"),
     "gate": ("gate", "GateRequest", "decide_gate"),
     "bisect": ("bisect", "BisectRequest", "bisect"),
+    "determinism": ("determinism", "DeterminismRequest", "determinism"),
+    "upgrade-check": ("upgrade", "UpgradeRequest", "check_upgrade"),
     "importances": ("importances", "ImportancesRequest", "importances"),
     "verify": ("runs", "VerifyRequest", "verify_decision"),
     "paper extract": ("paper", "ExtractPaperRequest", "extract_paper"),

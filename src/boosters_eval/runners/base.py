@@ -130,6 +130,7 @@ class Runner(ABC):
     # How to get a build that trains on CUDA devices; empty: the library, or its runner, knows no device but the CPU.
     cuda_build: ClassVar[str] = ""
     installation: ClassVar[Installation | None] = None  # None: the library of this environment
+    labeled: ClassVar[str] = ""  # the library of this environment under another name; empty: its own
 
     @classmethod
     @abstractmethod
@@ -207,7 +208,13 @@ class Runner(ABC):
     @classmethod
     def library(cls) -> str:
         """The library's name, of a build too, whose own name is its label."""
-        return cls.name if cls.installation is None else cls.installation.library
+        return (cls.labeled or cls.name) if cls.installation is None else cls.installation.library
+
+    @classmethod
+    def under(cls, label: str) -> type[Self]:
+        """This adapter for the library of this environment, under another name."""
+        own = {"__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+        return type(cls.__name__, (cls,), {**own, "name": label, "labeled": cls.library()})
 
     @classmethod
     def at(cls, label: str, installation: Installation) -> type[Self]:

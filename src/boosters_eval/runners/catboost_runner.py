@@ -254,7 +254,7 @@ class CatBoostRunner(TableRunner):
             )
         counts = np.zeros(len(model[0].feature_names_))
         for booster in model:
-            for column in _split_columns(json.loads(_saved(booster, "json"))):
+            for column in _split_columns(json.loads(save_booster(booster, "json"))):
                 counts[column] += 1
         return counts
 
@@ -280,11 +280,11 @@ class CatBoostRunner(TableRunner):
         leaves = sum(int(booster.get_tree_leaf_counts().sum()) for booster in model)
         values = sum(len(booster.get_leaf_values()) for booster in model)
         trees = sum(booster.tree_count_ for booster in model)
-        n_bytes = sum(len(_saved(booster, "cbm")) for booster in model)
+        n_bytes = sum(len(save_booster(booster, "cbm")) for booster in model)
         return ModelFacts(n_trees=trees, n_leaves=leaves, n_bytes=n_bytes, extra={"leaf_values": values})
 
 
-def _saved(booster: Any, kind: str) -> bytes:
+def save_booster(booster: Any, kind: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         booster.save_model(str(path), format=kind)

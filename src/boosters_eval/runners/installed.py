@@ -37,7 +37,7 @@ def installed_build(runner: type[Runner]) -> Build:
     return Build(
         version=runner.version() or "unknown",
         digest=_digest([("library", library_digest(runner)), *_adapter(runner)]),
-        library=None if installation is None else runner.library(),
+        library=None if installation is None and not runner.labeled else runner.library(),
         packages=None if installation is None else installation.packages or None,
     )
 

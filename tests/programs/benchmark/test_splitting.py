@@ -124,7 +124,7 @@ def test_the_latest_training_rows_are_held_out_for_early_stopping():
 def test_a_cell_stops_early_on_rows_that_are_later_than_those_it_learns_from():
     one = config("time:day", training=TrainingConfig(early_stopping_rounds=3))
     (first, *_) = plan_of(one, seeds=None).cells
-    data = fit._take_data(first, table_of(), {})
+    data = fit.take_data(first, table_of(), {})
     days = {value: day for day, value in enumerate(table_of().y.tolist())}
     learned, stopped, scored = (
         [days[value] for value in part] for part in (data.train.y, data.train.valid.y, table_of().y[data.split.valid])

@@ -96,7 +96,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
     loaded = for_targets(loaded, spec.request(0), len(spec.targets))
     before = set(sys.modules)
     table = open_stored(Path(inputs["data"]))
-    data = _take_data(cell, table, inputs)
+    data = take_data(cell, table, inputs)
     split, train, x_valid = data.split, data.train, data.x_valid
     translation = override_natives(loaded.translate(data.request), spec.protocol)
     if spec.protocol is not None or spec.native:
@@ -158,7 +158,7 @@ def take_rows(column: Any, rows: Any) -> Any:
     return None if column is None else np.asarray(column[rows])
 
 
-def _take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
+def take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
     """The rows as they are, or as the protocol prepares them."""
     spec, repeat = spec_of(cell), cell.repeat
     request = spec.request(model_seed(cell))

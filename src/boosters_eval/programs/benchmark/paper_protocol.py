@@ -133,6 +133,12 @@ def canonicalize_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def list_thread_names(library: str) -> set[str]:
+    """What a library calls its number of threads, which is each cell's own."""
+    aliases = _ALIASES.get(library, {})
+    return {alias for name in _THREADS for alias in (name, *aliases.get(name, ()))}
+
+
 def _names_device(name: str, value: Any) -> bool:
     if name in ("tree_method", "updater", "predictor"):  # gpu_hist, grow_gpu_hist, gpu_predictor
         return "gpu" in str(value).lower()

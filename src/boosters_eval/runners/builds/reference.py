@@ -86,6 +86,10 @@ def parse_reference(text: str) -> BuildReference:
     return BuildReference(runner, library, version=value, name=name)
 
 
+def is_version(text: str) -> bool:
+    return bool(_VERSION.fullmatch(text))
+
+
 def parts_of(text: str) -> tuple[str, str, str] | None:
     """The library, the sign and the version or path of what may name a build, without looking whether there is any."""
     named = _NAMED.fullmatch(text)

@@ -1,0 +1,264 @@
+"""The workload `upgrade`: train as `fit` does, with one table's parameters in both builds, and save the model."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import warnings
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from boosters_eval.core.errors import UnsupportedError
+from boosters_eval.core.text import clean
+from boosters_eval.engine.artifacts import save_array
+from boosters_eval.engine.cell import CellOutcome, Outcome, Spec
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.fit import Fit, fit_cell
+from boosters_eval.programs.benchmark.spec import FitSpec
+from boosters_eval.programs.paper.evaluate import open_model
+from boosters_eval.runners import rules
+from boosters_eval.runners.base import FitRequest, Translation
+from boosters_eval.runners.catboost_runner import save_booster
+from boosters_eval.runners.measure import few_rows, fit_once, small_request
+from boosters_eval.runners.parameters import BoosterType, TrainingConfig
+from boosters_eval.runners.result import BenchmarkResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from boosters_eval.engine.cell import Cell, Target
+    from boosters_eval.programs.benchmark.fit import Fitted
+    from boosters_eval.runners.base import Runner
+
+_MOST_LINES, _LONGEST = 10, 300  # of what a library says
+# What our tables set for the sake of other libraries: a project leaves it to the version.
+_LEFT_FREE = frozenset(
+    {
+        *("boost_from_average", "boosting_type", "feature_pre_filter", "leaf_estimation_iterations"),
+        *("leaf_estimation_method", "nan_mode", "random_strength", "score_function", "sparsity_threshold"),
+    }
+)
+_COMPLAINT = re.compile(r"warn|deprecat|ignor|unknown|unrecogni|not used|renamed|removed", re.IGNORECASE)
+_STAMP = re.compile(r"^\[[\d:]+\]\s*|\S*/\S+\.(cc|cpp|h|hpp|cu|py):\d+:\s*")
+
+
+class UpgradeSpec(FitSpec):
+    """A fit whose parameters are those of one version's table, in whichever build it runs."""
+
+    workload: Literal["upgrade"] = "upgrade"  # type: ignore[assignment]  # everything else is as in a fit
+    edition: str  # the version whose table translates
+    asked: tuple[str, ...] | None = None  # the canonical parameters that are passed; None: all of them
+    native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters, which win; None takes one away
+    only_native: bool = False  # whether nothing else is passed but the task, the seed and the threads
+    saves: int | None = None  # the seed whose model is saved
+
+
+class UpgradeResult(BenchmarkResult):
+    """What a fit gave, its saved model, and what the library said of its parameters."""
+
+    models: tuple[str, ...] = ()  # digests of arrays of bytes: a library may have a model for each quantile
+    unsaved: str = ""  # why there are none
+    said: tuple[str, ...] = ()
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        return self.models
+
+
+class Upgrade(Fit):
+    """The workload whose targets are two builds of one library."""
+
+    name: ClassVar[str] = "upgrade"
+    spec_type: ClassVar[type[Spec]] = UpgradeSpec
+    outcome_type: ClassVar[type[Outcome]] = UpgradeResult  # type: ignore[assignment]
+
+    @classmethod
+    def imports(cls, target: Target) -> tuple[str, ...]:
+        return (__name__, *super().imports(target))
+
+    @classmethod
+    def run(
+        cls, cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]
+    ) -> UpgradeResult:
+        spec = cell.spec
+        if not isinstance(spec, UpgradeSpec):
+            raise TypeError(f"{cell} is not a cell of the workload 'upgrade'.")
+        runner = as_asked(loaded, spec)
+        fitted = fit_cell(cell, runner, inputs, phase)
+        phase("save")
+        wanted = cell.repeat.seed == spec.saves
+        models, unsaved = _save(runner, fitted, Path(inputs["artifacts"])) if wanted else ((), "")
+        said = _listen(runner, fitted)
+        phase("done")
+        return UpgradeResult(**fitted.fields, models=models, unsaved=unsaved, said=said)
+
+
+def as_asked(runner: type[Runner], spec: UpgradeSpec) -> type[Runner]:
+    """The adapter, which passes what the spec says; the table is that of one version for both builds."""
+
+    def translate(_: type[Runner], request: FitRequest) -> Translation:
+        return select_native(runner, request, spec)
+
+    own = {
+        "__doc__": runner.__doc__,
+        "__module__": runner.__module__,
+        "__qualname__": runner.__qualname__,
+        "translate": classmethod(translate),
+    }
+    return type(runner.__name__, (runner,), own)
+
+
+def select_native(runner: type[Runner], request: FitRequest, spec: UpgradeSpec) -> Translation:
+    """What a fit passes: the task, what was asked for, and what keeps the library quiet and repeatable."""
+    by_table: type[Runner] = type(runner.__name__, (runner,), {"version": classmethod(lambda _: spec.edition)})
+    found = by_table.translate(request)
+    native = found.native
+    if spec.asked is not None:
+        own = {name for name in TrainingConfig.model_fields if name not in (*spec.asked, *rules.ALWAYS)}
+        free = (name for name in native if found.origins.get(name) not in own and name not in _LEFT_FREE)
+        native = {name: native[name] for name in free}
+    if spec.only_native:
+        kept = (*rules.ALWAYS, "n_estimators", "early_stopping_rounds", rules.SILENT)
+        native = {name: value for name, value in native.items() if found.origins.get(name, "objective") in kept}
+    merged = {**native, **spec.native}
+    return replace(
+        found,
+        native={name: value for name, value in merged.items() if value is not None},
+        marks=(),
+        origins={**found.origins, **dict.fromkeys(spec.native, "what was asked for")},
+    )
+
+
+def _save(runner: type[Runner], fitted: Fitted, folder: Path) -> tuple[tuple[str, ...], str]:
+    """The model as the library writes it to a file, or why there is none."""
+    library, model = runner.library(), fitted.done.model
+    if library not in SAVED:
+        return (), "its models are saved by pickle alone"
+    try:
+        parts = SAVED[library][1](model)
+    except Exception as error:  # noqa: BLE001 (a fit is good without)
+        return (), f"it cannot be saved: {clean(str(error))[:_LONGEST]}"
+    return tuple(save_array(folder, np.frombuffer(part, dtype=np.uint8)) for part in parts), ""
+
+
+# By library: the endings of its files, of which the first is that of what is saved here, and what writes them.
+SAVED: dict[str, tuple[tuple[str, ...], Callable[[Any], list[bytes]]]] = {
+    "xgboost": ((".json", ".ubj"), lambda model: [bytes(model.save_raw("json"))]),
+    "lightgbm": ((".txt", ".lgb"), lambda model: [booster.model_to_string().encode() for booster in model]),
+    "catboost": ((".cbm", ".json"), lambda model: [save_booster(booster, "cbm") for booster in model]),
+    "boosters": ((".bstr", ".json"), lambda model: [model[0].to_bytes()]),
+}
+
+
+def _listen(runner: type[Runner], fitted: Fitted) -> tuple[str, ...]:
+    """What the library complains of when it is not silenced, on a few rows."""
+    request, train = fitted.translation.request, fitted.data.train
+    found: list[str] = []
+    with suppress(Exception), _caught(found):
+        translation = runner.translate(small_request(request, stopping=train.valid is not None))
+        loud = {name: v for name, v in translation.native.items() if translation.origins.get(name) != rules.SILENT}
+        few = few_rows(train, request.task)
+        fit_once(runner, replace(translation, native=loud), few, few.x)
+    lines = (_STAMP.sub("", clean(line)).strip()[:_LONGEST] for line in found if _COMPLAINT.search(line))
+    return tuple(dict.fromkeys(filter(None, lines)))[:_MOST_LINES]
+
+
+@contextmanager
+def _caught(lines: list[str]) -> Iterator[None]:
+    """Gather what is printed, by Python or below it, and the warnings of Python."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as file, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        kept = [os.dup(number) for number in (1, 2)]
+        try:
+            for number in (1, 2):
+                os.dup2(file.fileno(), number)
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for number, copy in zip((1, 2), kept, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+            file.seek(0)
+            lines += file.read(2**20).decode(errors="replace").splitlines()
+            lines += [f"warning: {line}" for each in warned for line in str(each.message).splitlines()]
+
+
+class ReloadSpec(Spec):
+    """Saved models, and the rows that they are asked about; both are inputs."""
+
+    workload: Literal["reload"] = "reload"
+    endings: tuple[str, ...]
+    models: tuple[str, ...]  # digests
+    rows: str  # digest
+    task: Task = Task.REGRESSION
+    n_classes: int | None = None
+    quantiles: tuple[float, ...] = ()
+    categorical: tuple[int, ...] = ()
+    booster_type: BoosterType = BoosterType.GBDT
+
+
+class ReloadOutcome(CellOutcome):
+    """What a loaded model says of the rows."""
+
+    predictions: str  # digest
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        return (self.predictions,)
+
+
+class Reload(Fit):
+    """The workload that loads saved models in a build of their library, and asks them about rows."""
+
+    name: ClassVar[str] = "reload"
+    spec_type: ClassVar[type[Spec]] = ReloadSpec
+    outcome_type: ClassVar[type[Outcome]] = ReloadOutcome  # type: ignore[assignment]
+
+    @classmethod
+    def imports(cls, target: Target) -> tuple[str, ...]:
+        return (__name__, *super().imports(target))
+
+    @classmethod
+    def run(  # type: ignore[override]
+        cls, cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]
+    ) -> ReloadOutcome:
+        spec = cell.spec
+        if not isinstance(spec, ReloadSpec):
+            raise TypeError(f"{cell} is not a cell of the workload 'reload'.")
+        phase("load")
+        arrays = Path(inputs["artifacts"])
+        parts = [_open(loaded.library(), np.load(inputs[f"model{at}"]), end) for at, end in enumerate(spec.endings)]
+        # A library that has a model for each quantile opens each as a list of one.
+        model = [one for part in parts for one in part] if isinstance(parts[0], list) else parts[0]
+        phase("predict")
+        request = FitRequest(
+            task=spec.task,
+            training=TrainingConfig(),
+            n_classes=spec.n_classes,
+            quantiles=spec.quantiles,
+            categorical=spec.categorical,
+            booster_type=spec.booster_type,
+        )
+        said = loaded.predict(Translation(request, native={}), model, np.load(inputs["rows"]))
+        predictions = np.asarray(said)
+        if predictions.dtype.kind not in "fiu" or not len(predictions):
+            raise UnsupportedError("The model predicts no numbers.")
+        phase("done")
+        return ReloadOutcome.of(cell, predictions=save_array(arrays, predictions))
+
+
+def _open(library: str, content: Any, ending: str) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"model{ending}")
+        path.write_bytes(content.tobytes())
+        return open_model(library, path)
