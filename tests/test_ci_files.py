@@ -234,9 +234,23 @@ def test_the_action_compares_two_builds_on_a_suite(tmp_path):
     ]
 
 
+def test_the_action_checks_an_upgrade(tmp_path):
+    (tmp_path / "base.whl").touch()
+    given = {"upgrade-check": "true", "datasets": "a.csv:y", "seeds": "4", "tolerance": "0.001", "output": "u.md"}
+    assert run_action(tmp_path, **BUILDS, **given) == [
+        *("upgrade-check", "boosters", "base.whl", "0.2.0", "--dataset", "a.csv:y", "--seeds", "4"),
+        *("--tolerance", "0.001", "--output", "u.md"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("inputs", "told"),
     [
+        ({"upgrade-check": "true"}, "upgrade-check needs library, base and head"),
+        (
+            {"upgrade-check": "true", **BUILDS, "timing": "true"},
+            "baseline, libraries-under-test, junit, verdict, statistical and timing are not for upgrade-check",
+        ),
         ({}, "give either baseline, or library, base and head"),
         ({"library": "boosters", "base": "x.whl"}, "give either baseline, or library, base and head"),
         ({"baseline": "b.json", **BUILDS}, "give either baseline, or library, base and head"),

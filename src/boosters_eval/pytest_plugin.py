@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    from boosters_eval import Check
+    from boosters_eval import Check, DeterminismFindings, UpgradeFindings
 
 MARKER = "boosters_eval"
 # The parameters of `prepare_check`, by which its errors name the options.
@@ -150,3 +150,47 @@ class _Pair(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name
+
+
+def assert_same_predictions(old: str, new: str, **options: Any) -> UpgradeFindings:
+    """Fail unless two versions of a library predict the same: "xgboost==3.1.3" and "xgboost", the installed one.
+
+    `options` are those of `check_upgrade`, such as `tolerance`, `datasets` and `params`.
+    """
+    from boosters_eval.api import check_upgrade  # noqa: PLC0415 (only when it is used)
+    from boosters_eval.core.errors import ConfigError  # noqa: PLC0415
+    from boosters_eval.runners.builds.reference import is_reference, parts_of  # noqa: PLC0415
+
+    sides = [parts_of(side) if is_reference(side) else (side, "", "installed") for side in (old, new)]
+    if None in sides or len({side[0] for side in sides if side}) > 1:
+        raise ConfigError(
+            f"assert_same_predictions() compares two versions of one library. Got '{old}' and '{new}' instead."
+        )
+    (library, _, first), (_, _, second) = (side for side in sides if side)
+    found = check_upgrade(library, first, second, **options)
+    if found.exit_code:
+        pytest.fail(_clean("\n".join(found.document().answer)), pytrace=False)
+    return found
+
+
+def assert_deterministic(library: str, *questions: str, **options: Any) -> DeterminismFindings:
+    """Fail if a library trains another model: by default again with the same seed, here and in another process.
+
+    `questions` may also be "threads", "all threads", "rows", "columns" and "repeated"; `options` are those of
+    `determinism`.
+    """
+    from boosters_eval.api import determinism  # noqa: PLC0415 (only when it is used)
+    from boosters_eval.core.errors import UnknownNameError  # noqa: PLC0415
+    from boosters_eval.programs.determinism.findings import QUESTIONS, REPEATS  # noqa: PLC0415
+
+    for name in questions:
+        if name not in QUESTIONS:
+            raise UnknownNameError("question", name, QUESTIONS)
+    asked = questions or REPEATS
+    found = determinism(library, **options)
+    answers = [one for one in found.probes if one.question in asked]
+    faults = [one for one in answers if one.outcome in ("different", "failed")]
+    if faults or not any(one.outcome in ("identical", "equal to 1e-12") for one in answers):
+        told = [f"{one.library}, {one.task}, {one.question}: {one.outcome} {one.setting}{one.reason}" for one in faults]
+        pytest.fail(_clean("\n".join(told or [f"{library}: nothing could be compared."])), pytrace=False)
+    return found
