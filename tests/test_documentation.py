@@ -52,6 +52,13 @@ STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "score
 ONLY_PARSED = {
     "boosters-eval --help",
     "boosters-eval bisect --library lightgbm --versions 4.3..4.7 --dataset california",
+    # These need versions, models or files; the tests of the room have them.
+    "boosters-eval determinism lightgbm",
+    "boosters-eval determinism lightgbm xgboost==3.1.3 -o determinism.html",
+    "boosters-eval upgrade-check xgboost 3.1.3 3.4.1",
+    "boosters-eval upgrade-check xgboost installed dist/xgboost-4.0.0-py3-none-any.whl -o upgrade.md",
+    "boosters-eval upgrade-check lightgbm 4.3.0 4.7.0 -d sales.csv:revenue --params params.json",
+    "boosters-eval upgrade-check catboost 1.2.5 1.2.10 --models models --rows sales.csv:revenue",
     "boosters-eval baseline record --suite gate released.json",  # the README's is run, with fewer seeds
     # These need versions, wheels or a repository; the tests of the room have them.
     "boosters-eval bisect -l boosters --folder ../boosters-python --commits v0.1.0..main",
