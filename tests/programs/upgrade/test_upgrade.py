@@ -50,17 +50,21 @@ def test_drift_is_what_the_tolerance_allows(check, shelf, tolerance, state, code
 
 def test_a_task_that_fails_now_is_a_change_and_one_that_works_now_is_none(check, shelf):
     broken = shelf.wheel("broken", broken=["multiclass"])
-    found = check(broken)
+    found = check(broken, datasets="iris")
     assert states(found)["iris"] == "fails"
     assert "multiclass is no longer supported" in next(c.reason for c in found.cells if c.name == "iris")
     assert found.exit_code == 1
-    back = check(shelf.old, old=broken)
+    back = check(shelf.old, old=broken, datasets="iris")
     assert states(back)["iris"] == "newly works"
     assert back.exit_code == 0
 
 
 def test_what_fails_in_both_versions_is_no_proof_of_safety(check, shelf):
-    found = check(shelf.wheel("broken", broken=["multiclass"]), old=shelf.wheel("also", "1.2", broken=["multiclass"]))
+    found = check(
+        shelf.wheel("broken", broken=["multiclass"]),
+        old=shelf.wheel("also", "1.2", broken=["multiclass"]),
+        datasets="iris",
+    )
     assert states(found)["iris"] == "fails in both"
     assert (found.answer, found.exit_code, found.pin) == ("unanswered", 2, "")
 

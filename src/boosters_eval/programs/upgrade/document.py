@@ -73,14 +73,12 @@ def _answer(found: UpgradeFindings) -> Iterator[str]:
 def _name_change(cell: UpgradeCell) -> str:
     if cell.state == "fails":
         return f"{cell.name} fails"
-    about = {"better": "better, shown", "worse": "worse, shown", "equivalent": "equivalent, shown"}.get(cell.verdict)
-    size = "" if cell.percent is None else percent(abs(cell.percent) / 100, sign=False)
-    side = "" if cell.percent is None else " worse" if cell.percent > 0 else " better"
-    verdict = (
-        f"{size} {about}" if about and cell.verdict != "equivalent" else about or f"{size}{side}, cannot say".strip()
-    )
+    size = ""
+    if cell.percent:
+        size = f"{percent(abs(cell.percent) / 100, sign=False)} {'worse' if cell.percent > 0 else 'better'}, "
+    shown = {"better": f"{size}shown", "worse": f"{size}shown", "equivalent": "equivalent, shown"}
     cause = f", by {cell.cause}" if cell.cause else ""
-    return f"{cell.name} changes ({verdict.strip()}{cause})"
+    return f"{cell.name} changes ({shown.get(cell.verdict, f'{size}not shown')}{cause})"
 
 
 def _count(found: UpgradeFindings) -> str:
