@@ -22,7 +22,13 @@ from boosters_eval.programs.benchmark.benchmarks import make_comparison
 from boosters_eval.programs.benchmark.compare import read_data_settings, several
 from boosters_eval.programs.benchmark.planning import prepare_seeds
 from boosters_eval.programs.benchmark.request import Settings
-from boosters_eval.programs.determinism.findings import DeterminismFindings, ProbeFinding, ProbeQuestion, Sameness
+from boosters_eval.programs.determinism.findings import (
+    REPEATS,
+    DeterminismFindings,
+    ProbeFinding,
+    ProbeQuestion,
+    Sameness,
+)
 from boosters_eval.programs.determinism.workload import ProbedOutcome, ProbedSpec, ProbeName
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.parameters import TrainingConfig
@@ -137,15 +143,20 @@ def judge(plan: Plan, run: Run, arrays: Path) -> Iterator[ProbeFinding]:
         where = ended.setdefault((ref.target, spec.dataset, spec.task.value), {})
         where[setting, spec.probe] = run.outcomes.get(key)
     for (library, dataset, task), outcomes in ended.items():
+        chance: set[str] = set()  # the settings whose model is another one anyway: no change can be told from that
         for question, (changed, plain) in PAIRS.items():
             about: dict[str, Any] = {"library": library, "dataset": dataset, "task": task, "question": question}
             found = [
                 _compare(about, setting, outcomes[setting, changed], outcomes[setting, plain], arrays)
                 for setting in SETTINGS
-                if (setting, changed) in outcomes
+                if (setting, changed) in outcomes and (question in REPEATS or setting not in chance)
             ]
+            if question in REPEATS:
+                chance |= {one.setting for one in found if one.outcome == "different"}
             if found:
                 yield min(found, key=lambda one: _ORDER.index(one.outcome))
+            elif (next(iter(SETTINGS)), changed) in outcomes:
+                yield ProbeFinding(**about, outcome="not supported", reason="the same seed gives another model anyway")
 
 
 _ORDER: tuple[Sameness, ...] = ("different", "failed", "equal to 1e-12", "not supported", "identical")
