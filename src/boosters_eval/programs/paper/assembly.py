@@ -1,8 +1,9 @@
-"""From a table that is laid out to its entries: every cell under its model, data set and metric."""
+"""From a table that is laid out to its entries: every cell under its row, model, data set and metric."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,48 +11,33 @@ from pydantic import Field
 
 from boosters_eval.core.files import FORMAT, Format
 from boosters_eval.core.model import Model
-from boosters_eval.programs.paper.documents.grid import RawCell, Unread
-from boosters_eval.programs.paper.layout import Axis, DataRow, Layout, lay_out
-from boosters_eval.programs.paper.specification import Quantity, StdOver, make_row_key
-from boosters_eval.programs.paper.values import (
-    Better,
-    CellReading,
-    count_repeats,
-    find_arrows,
-    find_direction,
-    find_metric,
-    find_metrics,
-    find_parentheses,
-    find_std_over,
-    is_dataset,
-    is_not_deviation,
-    read_cell,
-    read_label,
-    spell,
-    split_metric,
-)
+from boosters_eval.core.terms import named
+from boosters_eval.core.text import count_of
+from boosters_eval.programs.paper import composites, labels, values
+from boosters_eval.programs.paper.documents.grid import Unread
+from boosters_eval.programs.paper.labels import Better
+from boosters_eval.programs.paper.layout import DataRow, Layout, lay_out, split_sections
+from boosters_eval.programs.paper.roles import Known, assign_roles
+from boosters_eval.programs.paper.specification import StdOver, make_row_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from boosters_eval.programs.paper.documents import FoundTable
-    from boosters_eval.programs.paper.request import ExtractPaperRequest, Parentheses, Role
+    from boosters_eval.programs.paper.documents.grid import RawCell
+    from boosters_eval.programs.paper.request import Decimal, ExtractPaperRequest, Parentheses, Role
+    from boosters_eval.programs.paper.values import CellReading
 
 UNNAMED = "unnamed"  # stands where the table and its caption do not say a name
 ALL = "all"  # the data set of a column that sums up the others, such as a mean rank
 _OURS = re.compile(r"\b(?:ours?|this work|this paper|proposed)\b", re.IGNORECASE)
 _BASELINE = re.compile(r"\bbaselines?\b", re.IGNORECASE)
-_CONDITIONS = {
-    "batchsize": "batch_size",
-    "contextlength": "sequence_length",
-    "sequencelength": "sequence_length",
-    "seqlen": "sequence_length",
-}
-_PARAMETERS = re.compile(r"#?\s*(?:num\.?|number of)?\s*param(?:eter)?s\.?", re.IGNORECASE)
+_PARAMETERS = re.compile(r"#?\s*(?:num\.?|number of)?\s*param(?:eter)?s?\.?\s*#?", re.IGNORECASE)
 _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "million": 1e6, "B": 1e9, "G": 1e9, "billion": 1e9}
 _BARE_STD = re.compile(r"(?:std|st\.? ?dev|sd|std\.? ?dev|standard deviation)\.?", re.IGNORECASE)
-# What a model costs or where it ranks, not how good it is.
-_COSTS = re.compile(r"time|cost|memory|param|flop|rank|size|speed|latency|throughput|tokens", re.IGNORECASE)
+_AVERAGE = re.compile(r"(?:mean|average|avg\.?|overall|all|total|median)(?:\s+(?:rank|score))?", re.IGNORECASE)
+_UNIT_METRICS = {"s": "time", "ms": "time", "min": "time", "h": "time", "sec": "time", "x": "speed-up", "×": "speed-up"}
+_SHORT = {"P": "precision", "R": "recall", "F": "f1"}  # where a header has them side by side
 _WORD = re.compile(r"\w[\w-]*\w")
 _REFERENCE = re.compile(
     r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
@@ -59,11 +45,11 @@ _REFERENCE = re.compile(
 
 
 class BenchmarkEntry(Model):
-    """What a table prints for a model on a data set."""
+    """What a table prints for a model on a data set, in one of its rows."""
 
     table_id: str
     model_name: str
-    group: str = ""  # the group of rows that it is in; the same model may be in several
+    group: str = ""  # what else tells its row: the group, the row that it is a variant of, other names
     dataset: str
     metrics: dict[str, float]
     printed: dict[str, str]  # the digits of each metric, and of its deviation as `<metric>_std`
@@ -74,6 +60,7 @@ class BenchmarkEntry(Model):
     batch_size: int | None = None
     sequence_length: int | None = None
     num_params: int | None = None
+    conditions: dict[str, str] = Field(default_factory=dict)  # all others, as printed
     notes: tuple[str, ...] = ()
     is_baseline: bool = False
     std_values: dict[str, float] = Field(default_factory=dict)
@@ -101,6 +88,7 @@ class BenchmarkTable(Model):
     layout: tuple[str, ...] = ()  # what rows and columns were taken for, and why
     notes: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
+    doubtful: tuple[Unread, ...] = ()  # what was read, but may mean something else
     line: int
     rows: int
     cells: int  # with something printed in them
@@ -108,20 +96,12 @@ class BenchmarkTable(Model):
 
 
 class EntryKey(NamedTuple):
-    """What values are known by besides their metric: cells of the same identity are one entry."""
+    """What values are known by besides their metric. `row` is the row, or what the rows of one entry share."""
 
+    row: tuple[str, ...] | int
     group: str
     model: str
     dataset: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    header: str
-    names: dict[Role, str]
-    direction: Better | None
-    unit: str
-    parentheses: Parentheses | None
 
 
 @dataclass(slots=True)
@@ -133,98 +113,249 @@ class _Draft:
     notes: list[str] = field(default_factory=list)
     readings: dict[str, CellReading] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    conditions: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    conditions: dict[str, str] = field(default_factory=dict)
 
 
-def assemble(found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest) -> BenchmarkTable:
+@dataclass(frozen=True, slots=True)
+class _Column:
+    names: dict[Role, str]
+    extra: str  # what the header says besides
+    condition: str
+    label: str
+    direction: Better | None
+    unit: str
+    parentheses: Parentheses | None
+    decimal: Decimal
+    clear: bool  # whether the decimal sign is known
+
+
+def assemble(
+    found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest, known: Known | None = None
+) -> BenchmarkTable:
     """Read a table. `about` is what the document says of all its tables, because captions refer to each other."""
-    return _Assembly(found, about, options).table()
+    parts = [
+        _Assembly(found, lay_out(section), about, options, known or Known()) for section in split_sections(found.table)
+    ]
+    for part in parts:
+        part.read()
+    return _conclude(found, parts)
 
 
 class _Assembly:
-    def __init__(self, found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest) -> None:
+    """A part of a table that has one header."""
+
+    def __init__(
+        self, found: FoundTable, layout: Layout, about: Mapping[str, str], options: ExtractPaperRequest, known: Known
+    ) -> None:
         self.found = found
+        self.layout = layout
         self.options = options
         self.about = about[found.id]
         inherited = [about[name] for number in _REFERENCE.findall(self.about) if (name := f"Table {number}") in about]
-        self.notation = {**find_arrows(" ".join(inherited)), **find_arrows(self.about)}
-        self.layout: Layout = lay_out(found.table, " ".join([self.about, *inherited]), options.columns)
-        self.named = find_metrics(self._of_all(found.title)) or find_metrics(self._of_all(self.about))
-        self.no_deviation = is_not_deviation(self.about)
-        self.unread = list(found.table.faults)
+        self.notation = {**labels.find_arrows(" ".join(inherited)), **labels.find_arrows(self.about)}
+        assign_roles(layout, " ".join([self.about, *inherited]), known, options.columns, " ".join(found.nearby))
+        self.no_deviation = labels.is_not_deviation(self.about)
+        self.unread: list[Unread] = []
+        self.doubtful: list[Unread] = []
         self.drafts: dict[EntryKey, _Draft] = {}
         self.directions: dict[str, Better | None] = {}
         self.cells = 0
-        headers = self.layout.headers
-        width = len(headers[-1]) if headers else max((len(row.cells) for row in self.layout.rows), default=0)
-        self.columns = [self._read_column(c) for c in range(width)]
+        self.groups = list(self._name_groups())
+        thousands = [self._choose_decimal(c) for c in range(len(layout.kinds))]
+        self.some_comma = any(decimal == "comma" for decimal, _ in thousands) and options.decimal == "point"
+        self.columns = [self._read_column(c, *thousands[c]) for c in range(len(layout.kinds))]
+        self.named = self._find_named()
+        pairs = (labels.split_alternatives(column.label)[1:] for column in self.columns)
+        self.alternatives = Counter(labels.find_metric(name) or name for names in pairs for name in names)
 
-    def table(self) -> BenchmarkTable:
+    def _choose_decimal(self, c: int) -> tuple[Decimal, bool]:
+        if self.options.decimal != "point" or self.layout.kinds[c] not in {"value", "condition"}:
+            return self.options.decimal, True
+        return values.choose_decimal(row.cells[c].text for row in self.layout.rows)
+
+    def _find_named(self) -> list[str]:
+        """The metric that the texts about the table name: the nearest text that names one only."""
+        texts = (self.found.title, f"{self.found.title}. {self.found.description}", *self.found.nearby)
+        for text in texts:
+            if found := labels.find_metrics(self._of_all(text)):
+                return found
+        return []
+
+    def _axes(self, role: Role, *, of_rows: bool) -> Iterator[int]:
+        for i, axis in enumerate(self.layout.axes):
+            if self.layout.roles.get(i) == role and axis.is_of_rows == of_rows:
+                yield i
+
+    def _row_names(self, row: DataRow, r: int) -> tuple[dict[Role, str], list[str], Better | None, str]:
+        """What a row names by role, what else it is known by, and the direction and unit that it states."""
+        names: dict[Role, str] = {}
+        others: list[str] = []
+        unit, way = "", next((part.direction for part in row.keys if part.direction), None)
+        for i, axis in enumerate(self.layout.axes):
+            if not axis.is_of_rows:
+                continue
+            role, value = self.layout.roles.get(i), axis.labels[r]
+            label = labels.read_label(row.title) if axis.kind == "group" else row.keys[axis.number]
+            if role:
+                names[role] = value
+                if role == "metrics":
+                    unit, way = label.unit, label.direction or way
+                elif label.unit:
+                    unit = label.unit
+            elif axis.kind == "group":
+                others.insert(0, value)
+            elif value and not labels.is_hardware(axis.name):
+                others.append(value)
+        title = [others.pop(0)] if others and row.title and labels.read_label(row.title).name == others[0] else []
+        return names, [*title, *(each for each in row.parents), *others], way, unit
+
+    def _name_groups(self) -> Iterator[tuple[tuple[str, ...] | int, list[tuple[int, str]]]]:
+        """The identity of each row: all its names, its parents and its group, and more where rows still are alike.
+
+        Rows that differ in the metric alone belong together; those that do not differ at all are told apart by line.
+        """
+        rows = self.layout.rows
+        told = [self._row_names(row, r) for r, row in enumerate(rows)]
+        by_metric = next(self._axes("metrics", of_rows=True), None) is not None
+        whole = [(tuple(sorted(names.items())), tuple(others)) for names, others, _, _ in told]
+        extra: list[tuple[tuple[int, str], ...]] = [() for _ in rows]  # each with its column
+        own = [c for c in self.layout.columns("condition") if labels.split_label(self._label(c)).rest]
+        shared = [c for c in self.layout.columns("condition") if c not in own]
+        for columns in (*([c] for c in shared), own, *([c] for c in self.layout.columns("note"))):
+            twins: dict[object, list[tuple[str, ...]]] = {}
+            texts = [tuple(values.spell(row.cells[c].text) for c in columns) for row in rows]
+            for key, text in zip(zip(whole, extra, strict=True), texts, strict=True):
+                twins.setdefault(key, []).append(text)
+            extra = [
+                (*more, *self._label_all(columns, text))
+                if len(set(twins[name, more])) > 1 else more
+                for name, more, text in zip(whole, extra, texts, strict=True)
+            ]  # fmt: skip
+        counts = Counter(zip(whole, extra, strict=True))
+        for r, (name, more) in enumerate(zip(whole, extra, strict=True)):
+            others = told[r][1]
+            place = [(-1, f"line {rows[r].line}")] if counts[name, more] > 1 else []
+            named = tuple(f"{role} {value}" for role, value in name[0] if role != "metrics")
+            told_by = [*((-1, other) for other in others), *more, *place]
+            yield (*named, *(text for _, text in told_by)) if by_metric else r, told_by
+
+    def _label_all(self, columns: Sequence[int], texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+        yield from ((c, f"{self._label(c)} {each}".strip()) for c, each in zip(columns, texts, strict=True) if each)
+
+    def _label(self, c: int) -> str:
+        return self.layout.label(c)
+
+    def read(self) -> None:
         for line, name in self.layout.empty_groups:
-            why = "it has no values and no rows below it: a row or a group?"
-            self.unread.append(Unread(line=line, row=name, why=why))
+            self.unread.append(
+                Unread(line=line, row=name, why="it has no values and no rows below it: a row or a group?")
+            )
         failed: dict[int, list[Unread]] = {}
         # How often a conversion wrote each number of this table; a whole number cannot tell it by itself.
-        counts = (count_repeats(cell.text) for row in self.layout.rows for cell in row.cells)
+        counts = (values.count_repeats(cell.text) for row in self.layout.rows for cell in row.cells)
         repeats = next((count for count in counts if count > 1), 1)
-        for row in self.layout.rows:
-            for i, column in enumerate(self.columns):
-                self._read_value(row, i, column, repeats, failed)
+        for r, row in enumerate(self.layout.rows):
+            for c in self.layout.columns("value"):
+                self._read_value(r, c, repeats, failed)
+            self._read_conditions(r, row)
         self._report(failed)
-        return self._conclude([entry for each in self.drafts.items() if (entry := self._finish(*each)).metrics])
+        line = self.found.table.line
+        self.doubtful += [Unread(line=line, why=why) for why in self.layout.doubts]
+        self._doubt_names()
 
-    def _read_column(self, c: int) -> _Column:
+    def _read_column(self, c: int, decimal: Decimal, clear: bool) -> _Column:
         names: dict[Role, str] = {}
         loose: list[str] = []  # of levels that name nothing on their own: joined to the next one that does
-        levels = [(i, axis) for i, axis in enumerate(self.layout.axes) if axis.kind == "level"]
-        header = [axis.labels[c] for _, axis in levels if axis.labels[c]]
-        for i, axis in levels:
-            role = self.layout.roles.get(i)
-            name = read_label(axis.labels[c]).name
+        header = [level[c] for level in self.layout.headers if level[c]]
+        said = [labels.read_label(part) for part in header]
+        label = self.layout.label(c)
+        for i, axis in enumerate(self.layout.axes):
+            if axis.is_of_rows:
+                continue
+            role, name = self.layout.roles.get(i), axis.labels[c]
             if role is None:
                 loose += [name] if name and len(axis.distinct) > 1 else []
-                continue
-            names[role] = " / ".join([*loose, name] if name else loose)
-            loose = []
-        if loose and names:
+            elif name or axis.kind != "rest" or role == "datasets":
+                names[role] = " / ".join([*loose, name] if name else loose)
+                loose = []
+        if loose and names and "metrics" not in names:
             last = list(names)[-1]
             names[last] = " / ".join([names[last], *loose])
-        said = [read_label(part) for part in header]
+            loose = []
+        condition = labels.find_condition(names.get("metrics", "") or label) or ""
+        text = " ".join(header)
         return _Column(
-            header=" / ".join(header) or f"{c + 1 + self.layout.keys}",
             names=names,
+            extra=" / ".join(loose),
+            condition=condition,
+            label=label,
             direction=next((part.direction for part in said if part.direction), None),
-            unit=next((part.unit for part in said if part.unit), ""),
+            unit=next((part.unit for part in reversed(said) if part.unit), ""),
             # A header that is only a number or a letter is decided by the caption.
-            parentheses=self.options.parentheses or find_parentheses(" ".join(header)) or find_parentheses(self.about),
+            parentheses=self.options.parentheses
+            or labels.find_parentheses(text)
+            or labels.find_parentheses(self.about),
+            decimal=decimal,
+            clear=clear,
         )
 
-    def _find_metrics(self, named: Mapping[Role, str], column: _Column) -> tuple[str, tuple[str, ...]]:
-        """The data set and the metrics of a cell, by the names of its row and column: `Adult (Acc)` has both."""
-        dataset = named.get("datasets", "") or (ALL if "datasets" in column.names else "")
-        if "metrics" in column.names:
-            name = named["metrics"]
-            parts = [find_metric(part) or "" for part in name.split("/")]
-            one = find_metric(name) or name or self._unsaid_metric(column.direction)
-            metrics = tuple(parts) if len(parts) > 1 and all(parts) else (one,)
-        elif "metrics" in named:
-            name = read_label(named["metrics"]).name
-            metrics = (find_metric(name) or name or UNNAMED,)
-        elif both := _split_dataset(dataset):
-            dataset, metrics = both[0], (both[1],)
-        else:
-            metrics = (self._unsaid_metric(column.direction),)
-        return dataset or self.options.dataset or UNNAMED, metrics
+    def _find_names(self, named: Mapping[Role, str], column: _Column, unit: str) -> tuple[str, str, tuple[str, ...]]:
+        """The model, the data set and the metrics of a cell, by the names of its row and column."""
+        model, dataset, metric = (named.get(role, "") for role in ("models", "datasets", "metrics"))
+        metrics: tuple[str, ...] = ()
+        if metric:
+            metrics, more = self._read_metric(metric)
+            dataset = dataset or more
+        for name, role in ((dataset, "datasets"), (model, "models")):
+            part = labels.split_label(name)
+            alone = part.metric and not part.rest and not (labels.is_dataset(name) or labels.is_model(name))
+            if metrics or not part.metric or not (part.rest or (alone and role == "datasets")):
+                continue
+            metrics = (part.metric,)
+            if role == "datasets":
+                dataset = part.rest or ALL
+            else:
+                model = part.rest
+        if _AVERAGE.fullmatch(dataset):
+            dataset = ALL
+        summed = "datasets" in column.names and not column.names["datasets"]
+        texts = (f"{self.found.title}. {self.found.description}", *self.found.nearby)
+        told = next((found[0] for text in texts if len(found := labels.find_datasets(text)) == 1), "")
+        dataset = dataset or (ALL if summed else "") or self.options.dataset or told or UNNAMED
+        metrics = metrics or (self._unsaid_metric(column.direction, column.unit or unit),)
+        if column.extra:
+            metrics = tuple(f"{column.extra} / {each}" if each != UNNAMED else column.extra for each in metrics)
+        return model or self.options.model or UNNAMED, dataset, metrics
 
-    def _unsaid_metric(self, direction: Better | None) -> str:
+    def _read_metric(self, name: str) -> tuple[tuple[str, ...], str]:
+        """The metrics that a label names, and the data set if it names one too."""
+        parts = labels.split_alternatives(name)
+        known = [labels.find_metric(part) for part in parts]
+        if len(parts) > 1 and all(known) and not labels.find_metric(name):
+            return tuple(each or "" for each in known), ""
+        part = labels.split_label(name)
+        if part.metric and part.rest and labels.is_dataset(part.rest):
+            return (part.metric,), part.rest
+        if part.metric and part.rest and re.search(r"\(|\^", name):
+            return (f"{part.metric} ({part.rest})",), ""
+        return (labels.find_metric(name) or name,), ""
+
+    def _unsaid_metric(self, direction: Better | None, unit: str) -> str:
         """The metric that the table leaves to its caption, or to the user."""
         if self.options.metric:
             return self.options.metric
         if direction and direction in self.notation:
             return self.notation[direction]
-        arrows = {read_label(part).direction for level in self.layout.headers for part in level} - {None}
-        if len(self.named) == 1 and len(arrows) < 2:
+        arrows = {labels.read_label(part).direction for level in self.layout.headers for part in level} - {None}
+        is_cost = unit in _UNIT_METRICS or re.fullmatch(r"[KMGT]i?B", unit)
+        if not is_cost and len(self.named) == 1 and len(arrows) < 2:
             return self.named[0]
+        for text in (f"{self.found.title}. {self.found.description}", *self.found.nearby):
+            if (is_cost or not self.named) and (found := labels.find_cost(text, unit)):
+                return found
+        if is_cost:
+            return _UNIT_METRICS.get(unit, "memory")
         return f"{UNNAMED}_{direction}" if direction and len(arrows) > 1 else UNNAMED
 
     def _of_all(self, caption: str) -> str:
@@ -237,90 +368,185 @@ class _Assembly:
 
         return " ".join(each for each in re.split(r"(?<=[.;])\s+", caption) if not partial(each))
 
-    def _read_value(self, row: DataRow, c: int, column: _Column, repeats: int, failed: dict[int, list[Unread]]) -> None:
-        cell = row.cells[c] if c < len(row.cells) else RawCell()
-        if not spell(cell.text) or (cell.columns > 1 and cell.spread):  # the latter was looked at where it begins
+    def _read_value(self, r: int, c: int, repeats: int, failed: dict[int, list[Unread]]) -> None:
+        row, column = self.layout.rows[r], self.columns[c]
+        cell = row.cells[c]
+        if not values.spell(cell.text) or (
+            cell.columns > 1 and cell.spread
+        ):  # the latter was looked at where it begins
             return
         self.cells += 1
-        identity, draft, metrics = self._find_draft(row, column)
-        parts, whole = self._split_cell(cell, c, metrics)
-        for part, metric in zip(parts, metrics, strict=False):
-            reading = read_cell(
-                part, emphasis=cell.emphasis, parentheses=column.parentheses, decimal=self.options.decimal
+        if column.condition and column.names.get("metrics"):
+            self._note_condition(r, c, cell)
+            return
+        names, _, way, row_unit = self._row_names(row, r)
+        told = {**names, **{role: name for role, name in column.names.items() if name}}
+        model, dataset, metrics = self._find_names(told, column, row_unit)
+        metrics, parts = self._split_cell(cell, column, metrics, dataset)
+        problem = self._doubt_span(cell, c)
+        if not problem and not parts:
+            parts, problem = (
+                [cell.text],
+                f"the header names {len(metrics)} metrics, the cell has another number of them",
             )
-            if reading.missing:
+        draft = self._draft(r, model, dataset)
+        for part, metric in zip(parts, metrics, strict=False):
+            reading = values.read_cell(
+                part, emphasis=cell.emphasis, parentheses=column.parentheses, decimal=column.decimal
+            )
+            condition = labels.find_condition(metric) if "metrics" in names else None
+            if reading.missing or condition:
                 draft.notes += [f"{metric}: {note}" for note in reading.notes]
+                self._set_condition(draft, condition or "", reading.text)
                 continue
-            refused = whole or _doubt_repeats(reading, repeats)
+            refused = problem or _doubt_repeats(reading, repeats)
             if not refused and reading.value is not None and metric in draft.readings:
-                refused = f"there is already a value of '{metric}' for '{identity.model}' on '{identity.dataset}'"
-            if refused or reading.problem:
-                name = " ".join([row.group, *row.keys]).strip()
-                why = refused or reading.why
-                place = Unread(line=row.line, row=name, column=column.header, text=reading.text, why=why)
-                failed.setdefault(c, []).append(place)
-            if not refused and reading.value is not None:
-                unit, way = self._said_by(row)
-                _note(draft, metric, reading, reading.value, reading.unit or column.unit or unit)
-                self.directions[metric] = column.direction or way or self.directions.get(metric)
+                refused = f"there is already a value of '{metric}' for '{model}' on '{dataset}'"
+            if not self._accept(self._place(row, c, reading.text, refused or reading.why), reading, refused, failed, c):
+                continue
+            if not column.clear and self.some_comma and re.search(r"\d[.,]\d{3}(?!\d)", reading.text):
+                self.doubtful.append(
+                    self._place(row, c, reading.text, "decimals or thousands? Other columns have thousands")
+                )
+            unit = reading.unit or column.unit or row_unit or self._unit_of_all(metric)
+            _note(draft, metric, reading, unit)
+            self.directions[metric] = column.direction or way or self.directions.get(metric)
 
-    def _split_cell(self, cell: RawCell, c: int, metrics: Sequence[str]) -> tuple[list[str], str]:
-        """The part of a cell that is of each metric, or the whole of it and what is wrong with that."""
-        parts = cell.text.split("/") if len(metrics) > 1 else [cell.text]
-        if len({each.header for each in self.columns[c : c + cell.columns]}) > 1:
-            return [cell.text], "a value over several columns: of which?"
-        if len(parts) != len(metrics):
-            return [cell.text], f"the header names {len(metrics)} metrics, the cell has {len(parts)}"
-        return parts, ""
+    def _accept(
+        self, place: Unread, reading: CellReading, refused: str, failed: dict[int, list[Unread]], c: int
+    ) -> bool:
+        """Whether a reading has a value that counts. What is wrong with it, or in doubt, is listed."""
+        if refused or reading.value is None:
+            failed.setdefault(c, []).append(place)
+            return False
+        self.doubtful += [place] if reading.problem else []
+        return True
 
-    def _said_by(self, row: DataRow) -> tuple[str, Better | None]:
-        """What a row says of its metric: the unit, if it is the row that names the metric, and the direction."""
-        way = next((part.direction for part in row.labels if part.direction), None)
-        for i, axis in enumerate(self.layout.axes):
-            if axis.kind != "level" and self.layout.roles.get(i) == "metrics":
-                part = read_label(row.group) if axis.kind == "group" else row.labels[axis.number]
-                return part.unit, part.direction or way
-        return "", way
+    def _unit_of_all(self, metric: str) -> str:
+        texts = (f"{self.found.title}. {self.found.description}", *self.found.nearby[:1])
+        unit = next((found for text in texts if (found := labels.find_unit(text))), "")
+        return unit if unit and (labels.find_cost(metric, "") or metric == UNNAMED or unit in {"%", "percent"}) else ""
 
-    def _find_draft(self, row: DataRow, column: _Column) -> tuple[EntryKey, _Draft, tuple[str, ...]]:
-        named: dict[Role, str] = dict(column.names)
-        groups: list[str] = []
-        notes: list[str] = []
-        hardware = None
-        axes = [(axis, self.layout.roles.get(i)) for i, axis in enumerate(self.layout.axes) if axis.kind != "level"]
-        has_model_column = any(axis.kind == "key" and role == "models" for axis, role in axes)
-        seen_model = False
-        for axis, role in axes:
-            value = row.group if axis.kind == "group" else row.keys[axis.number]
-            if role:
-                named[role] = value
-                seen_model = seen_model or role == "models"
-            elif re.search(r"\b(?:hardware|gpu|cpu|device)s?\b", axis.name, re.IGNORECASE):
-                hardware = value or None
-            elif axis.kind == "key" and seen_model and axis.name and has_model_column and not self._needs(axis):
-                notes += [f"{axis.name}: {value}"] if value else []
-            elif value and not (axis.kind == "key" and axis.number == 0 and self.layout.keys > 1 and value.isdecimal()):
-                groups.append(value)
-        dataset, metrics = self._find_metrics(named, column)
-        identity = EntryKey(" / ".join(groups), named.get("models") or self.options.model or UNNAMED, dataset)
-        return identity, self.drafts.setdefault(identity, _Draft(row.line, hardware, notes)), metrics
+    def _place(self, row: DataRow, c: int, text: str, why: str) -> Unread:
+        return Unread(line=row.line, row=row.name, column=self.layout.names[c] or f"{c + 1}", text=text, why=why)
 
-    def _needs(self, axis: Axis) -> bool:
-        """Whether rows could not be told apart without this column."""
-        others = [i for i in range(self.layout.keys) if i != axis.number]
-        keys = [(row.group, *(row.keys[i] for i in others)) for row in self.layout.rows]
-        return len(set(keys)) < len(keys)
+    def _draft(self, r: int, model: str, dataset: str) -> _Draft:
+        key, group = self.groups[r]
+        row = self.layout.rows[r]
+        # A condition of one model tells the rows of the others apart only where they have none of their own.
+        rests = {c: labels.split_label(self._label(c)).rest for c, _ in group if c >= 0}
+        others = {c for c, rest in rests.items() if rest not in ("", model)} if model in rests.values() else set()
+        identity = EntryKey(key, " / ".join(text for c, text in group if c not in others), model, dataset)
+        if identity not in self.drafts:
+            draft = self.drafts[identity] = _Draft(row.line)
+            for i, axis in enumerate(self.layout.axes):
+                if axis.kind == "key" and labels.is_hardware(axis.name) and i not in self.layout.roles:
+                    draft.hardware = axis.labels[r] or None
+        return self.drafts[identity]
+
+    def _split_cell(
+        self, cell: RawCell, column: _Column, metrics: tuple[str, ...], dataset: str
+    ) -> tuple[tuple[str, ...], list[str]]:
+        """The metrics and the parts of a cell that holds several values, by its header or by what it says itself."""
+        names = labels.split_alternatives(column.label)
+        if len(metrics) > 1:
+            parts = composites.split_cell(cell.text, len(metrics))
+            told = [metrics[0], *(f"{it} ({metrics[0]})" if self.alternatives[it] > 1 else it for it in metrics[1:])]
+            if len(parts) == len(metrics):
+                return tuple(told), [text for _, text in parts]
+            return metrics, [cell.text] if values.read_cell(cell.text).missing else []
+        if len(names) > 1 and len(parts := composites.split_cell(cell.text, len(names))) == len(names) and dataset:
+            head = metrics[0]
+            by_pair = "(" in column.label
+            whole = by_pair and head not in (UNNAMED, column.label)
+            told = [
+                labels.find_metric(name) or _SHORT.get(name) or (f"{head} ({name})" if whole else name)
+                for name in names
+            ]
+            told[1:] = [f"{name} ({told[0]})" if self.alternatives[name] > 1 else name for name in told[1:]]
+            alike = {labels.find_metric(name) is None for name in names}
+            if not by_pair or (len(alike) == 1 and not column.parentheses):
+                return tuple(told), [text for _, text in parts]
+        parts = composites.split_cell(cell.text)
+        if len(parts) == 1 and not parts[0][0]:
+            return metrics, [cell.text]
+        found: list[str] = []
+        for name, text in parts:
+            unit = values.read_cell(text).unit
+            fits = not found and (unit not in _UNIT_METRICS or labels.find_cost(metrics[0], unit))
+            other = _UNIT_METRICS.get(unit, "memory" if re.fullmatch(r"[KMGT]i?B", unit) else metrics[0])
+            found.append(labels.find_metric(name) or name if name else metrics[0] if fits else other)
+        return tuple(found), [text for _, text in parts]
+
+    def _doubt_span(self, cell: RawCell, c: int) -> str:
+        spanned = {self.layout.names[i] for i in range(c, min(c + cell.columns, len(self.layout.names)))}
+        return "a value over several columns: of which?" if len(spanned) > 1 else ""
+
+    def _note_condition(self, r: int, c: int, cell: RawCell) -> None:
+        """A column that is a condition of one model: those of the row's entries that are of it have it."""
+        column = self.columns[c]
+        names, _, _, _ = self._row_names(self.layout.rows[r], r)
+        told = {**names, **{role: name for role, name in column.names.items() if name and role != "metrics"}}
+        model, dataset, _ = self._find_names({**told, "metrics": "value"}, column, "")
+        for identity, draft in self.drafts.items():
+            if identity.row == self.groups[r][0] and identity.model == model:
+                self._set_condition(draft, column.condition, values.spell(cell.text))
+        if not any(identity.row == self.groups[r][0] and identity.model == model for identity in self.drafts):
+            self._set_condition(self._draft(r, model, dataset), column.condition, values.spell(cell.text))
+
+    def _read_conditions(self, r: int, row: DataRow) -> None:
+        """The columns of conditions and remarks: they hold for all entries of the row."""
+        mine = {key: draft for key, draft in self.drafts.items() if key.row == self.groups[r][0]}
+        for c in (*self.layout.columns("condition"), *self.layout.columns("note")):
+            text, label = values.spell(row.cells[c].text), self.columns[c].label
+            part = labels.split_label(label)
+            own = [draft for key, draft in mine.items() if part.rest and part.condition and key.model == part.rest]
+            for draft in own or mine.values() if text else ():
+                if self.layout.kinds[c] == "condition":
+                    name = part.condition if own else labels.find_condition(label) or label
+                    self._set_condition(draft, name, text)
+                elif labels.is_hardware(label):
+                    draft.hardware = text
+                else:
+                    draft.notes.append(f"{label}: {text}" if label else text)
+
+    def _set_condition(self, draft: _Draft, name: str, text: str) -> None:
+        reading = values.read_cell(text)
+        if (
+            name in {"batch_size", "sequence_length"}
+            and reading.value
+            and reading.value.value == int(reading.value.value)
+        ):
+            draft.numbers[name] = int(reading.value.value)
+        elif text and not reading.missing:
+            draft.conditions[name] = text
+
+    def _doubt_names(self) -> None:
+        """What neither the table nor the texts about it name: once for the metric and once for the model."""
+        drafts = [(key, draft, name) for key, draft in self.drafts.items() for name in draft.readings]
+        lines = {
+            "metric": [draft.line for _, draft, name in drafts if name.startswith(UNNAMED)],
+            "model": [draft.line for key, draft, _ in drafts if key.model == UNNAMED],
+        }
+        for what, found in lines.items():
+            if found:
+                count = count_of(len(found), "value")
+                why = f"neither the table nor the text about it names the {what} of {count} ({named(what)})"
+                self.doubtful.append(Unread(line=min(found), why=why))
 
     def _report(self, failed: Mapping[int, Sequence[Unread]]) -> None:
         """A column of words is named once, not cell by cell."""
         for c, faults in failed.items():
-            printed = sum(c < len(row.cells) and bool(spell(row.cells[c].text)) for row in self.layout.rows)
-            if len(faults) > 3 and len(faults) == printed and len({fault.why for fault in faults}) == 1:
+            printed = sum(bool(values.spell(row.cells[c].text)) for row in self.layout.rows)
+            words = not any(values.looks_like_result(fault.text) for fault in faults)
+            if words and len(faults) > 3 and len(faults) == printed and len({fault.why for fault in faults}) == 1:
                 first = faults[0]
                 self.unread.append(first.replace(row="", why=f"and {printed - 1} more: {first.why}"))
             else:
                 self.unread += faults
-        self.unread.sort(key=lambda each: each.line)
+
+    def entries(self) -> list[BenchmarkEntry]:
+        return [entry for each in self.drafts.items() if (entry := self._finish(*each)).metrics]
 
     def _finish(self, identity: EntryKey, draft: _Draft) -> BenchmarkEntry:
         metrics: dict[str, float] = {}
@@ -331,7 +557,7 @@ class _Assembly:
         for metric, reading in draft.readings.items():
             assert reading.value is not None  # noqa: S101 (for the type checker)
             base = re.sub(r"[ _](?:std|sd)$", "", metric, flags=re.IGNORECASE)
-            base = last if _BARE_STD.fullmatch(metric) else find_metric(base) or base
+            base = last if _BARE_STD.fullmatch(metric) else labels.find_metric(base) or base
             if base != metric and base in draft.readings and draft.readings[base].std is None and not self.no_deviation:
                 stds[base], printed[f"{base}_std"] = reading.value.value, reading.value.printed
                 continue
@@ -347,52 +573,65 @@ class _Assembly:
             metrics=metrics, printed=printed, metric_units={k: v for k, v in draft.units.items() if k in metrics},
             counts={k: v.count for k, v in draft.readings.items() if v.count is not None and k in metrics},
             emphasized=tuple(k for k, v in draft.readings.items() if v.emphasis and k in metrics),
-            hardware=draft.hardware, notes=tuple(notes), std_values=stds, has_std=bool(stds), line=draft.line,
-            is_baseline=_BASELINE.search(f"{identity.group} {identity.model}") is not None, **draft.conditions,
-        )  # fmt: skip
-
-    def _conclude(self, entries: Sequence[BenchmarkEntry]) -> BenchmarkTable:
-        groups: dict[str, dict[str, None]] = {}
-        for entry in entries:
-            groups.setdefault(entry.group, {})[entry.model_name] = None
-        keys = list(dict.fromkeys(make_row_key(entry.group, entry.model_name) for entry in entries))
-        ours = [key for key in keys if _OURS.search(key)]
-        metrics = list(dict.fromkeys(name for entry in entries for name in entry.metrics))
-        named = [name for name in metrics if not _COSTS.search(name)] or metrics
-        stated = find_direction(self.about) if len(metrics) == 1 else None
-        has_std = any(entry.has_std for entry in entries)
-        return BenchmarkTable(
-            table_id=self.found.id, title=self.found.title, description=self.found.description,
-            columns=tuple(column.header for column in self.columns),
-            row_groups={group: tuple(names) for group, names in groups.items()}, entries=tuple(entries),
-            datasets_used=tuple(dict.fromkeys(entry.dataset for entry in entries)),
-            models_compared=tuple(dict.fromkeys(entry.model_name for entry in entries)),
-            primary_metric=named[0] if named else "", our_model_row=ours[0] if len(ours) == 1 else "",
-            baseline_rows=tuple(key for key in keys if _BASELINE.search(key)),
-            directions={name: way for name in metrics if (way := self.directions.get(name) or stated)},
-            std_over=find_std_over(self.about) if has_std else None, layout=tuple(self.layout.why),
-            unread=tuple(self.unread), line=self.found.table.line, rows=len(self.layout.rows), cells=self.cells,
-            values=sum(len(entry.printed) - len(entry.std_values) for entry in entries),
+            hardware=draft.hardware, notes=tuple(dict.fromkeys(notes)), std_values=stds, has_std=bool(stds),
+            conditions=draft.conditions, line=draft.line,
+            is_baseline=_BASELINE.search(f"{identity.group} {identity.model}") is not None, **draft.numbers,
         )  # fmt: skip
 
 
-def _note(draft: _Draft, metric: str, reading: CellReading, printed: Quantity, unit: str) -> None:
-    condition = _CONDITIONS.get(re.sub(r"[\s_.-]", "", metric.lower()))
-    if condition and printed.value == int(printed.value):
-        draft.conditions[condition] = int(printed.value)
-        return
-    if _PARAMETERS.fullmatch(metric) and (unit in _SCALES or (not unit and printed.value >= 1000)):
-        draft.conditions["num_params"] = round(printed.value * _SCALES.get(unit, 1))
+def _conclude(found: FoundTable, parts: Sequence[_Assembly]) -> BenchmarkTable:
+    entries = _tell_apart([entry for part in parts for entry in part.entries()])
+    groups: dict[str, dict[str, None]] = {}
+    for entry in entries:
+        groups.setdefault(entry.group, {})[entry.model_name] = None
+    keys = list(dict.fromkeys(make_row_key(entry.group, entry.model_name) for entry in entries))
+    ours = [key for key in keys if _OURS.search(key)]
+    metrics = list(dict.fromkeys(name for entry in entries for name in entry.metrics))
+    quality = [name for name in metrics if not labels.is_cost(name)] or metrics
+    about = parts[0].about if parts else ""
+    stated = labels.find_direction(about) if len(metrics) == 1 else None
+    ways = {name: way for part in parts for name, way in part.directions.items() if way}
+    unread = [*found.table.faults, *(each for part in parts for each in part.unread)]
+    return BenchmarkTable(
+        table_id=found.id, title=found.title, description=found.description,
+        columns=tuple(dict.fromkeys(name for part in parts for name in part.layout.names)),
+        row_groups={group: tuple(names) for group, names in groups.items()}, entries=tuple(entries),
+        datasets_used=tuple(dict.fromkeys(entry.dataset for entry in entries)),
+        models_compared=tuple(dict.fromkeys(entry.model_name for entry in entries)),
+        primary_metric=quality[0] if quality else "", our_model_row=ours[0] if len(ours) == 1 else "",
+        baseline_rows=tuple(key for key in keys if _BASELINE.search(key)),
+        directions={name: way for name in metrics if (way := ways.get(name) or stated)},
+        std_over=labels.find_std_over(about) if any(entry.has_std for entry in entries) else None,
+        layout=tuple(dict.fromkeys(why for part in parts for why in part.layout.why)),
+        unread=tuple(sorted(unread, key=lambda each: each.line)),
+        doubtful=tuple(sorted((each for part in parts for each in part.doubtful), key=lambda each: each.line)),
+        line=found.table.line, rows=sum(len(part.layout.rows) for part in parts),
+        cells=sum(part.cells for part in parts),
+        values=sum(len(entry.printed) - len(entry.std_values) for entry in entries),
+    )  # fmt: skip
+
+
+def _tell_apart(entries: Sequence[BenchmarkEntry]) -> list[BenchmarkEntry]:
+    """Entries of one identity are told apart by their lines: parts of a table may name the same row."""
+    counts = Counter((entry.group, entry.model_name, entry.dataset) for entry in entries)
+    found = []
+    for entry in entries:
+        alike = counts[entry.group, entry.model_name, entry.dataset] > 1
+        place = f"line {entry.line}"
+        found.append(entry.replace(group=f"{entry.group} / {place}".removeprefix(" / ")) if alike else entry)
+    return found
+
+
+def _note(draft: _Draft, metric: str, reading: CellReading, unit: str) -> None:
+    value = reading.value
+    assert value is not None  # noqa: S101 (for the type checker)
+    if _PARAMETERS.fullmatch(metric) and (unit in _SCALES or (not unit and value.value >= 1000)):
+        draft.numbers["num_params"] = round(value.value * _SCALES.get(unit, 1))
     draft.readings[metric] = reading
     if unit:
         draft.units[metric] = unit
     draft.notes += [f"{metric}: {note}" for note in reading.notes]
-
-
-def _split_dataset(name: str) -> tuple[str, str] | None:
-    """The data set and the metric of a name among data sets: `Adult (Acc)` has both, a mean rank is of all of them."""
-    alone = find_metric(name)
-    return split_metric(name) or ((ALL, alone) if alone and not is_dataset(name) else None)
+    draft.notes += [f"{metric}: {reading.emphasis}"] if reading.emphasis else []
 
 
 def _doubt_repeats(reading: CellReading, repeats: int) -> str:

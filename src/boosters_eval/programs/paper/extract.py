@@ -15,6 +15,8 @@ from boosters_eval.core.text import count_of
 from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, BenchmarkTable, assemble
 from boosters_eval.programs.paper.documents import read_document
 from boosters_eval.programs.paper.documents.grid import Unread
+from boosters_eval.programs.paper.layout import lay_out, split_sections
+from boosters_eval.programs.paper.roles import Known
 from boosters_eval.programs.paper.source import MAX_NODES
 from boosters_eval.programs.paper.specification import make_row_key
 from boosters_eval.programs.paper.values import looks_like_result
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.request import ExtractPaperRequest
 
 
-_LISTED = 50  # of what was not read; the file has all of it
+_LISTED = 50  # of what is doubtful or was not read; the file has all of it
 
 
 class ExtractedPaper(Model):
@@ -59,7 +61,8 @@ def extract_benchmarks(request: ExtractPaperRequest) -> ExtractedPaper:
     document = read_document(request.document)
     wanted = _choose_tables([table.id for table in document.tables], request.tables)
     about = {table.id: f"{table.title}. {table.description}" for table in document.tables}
-    read = [assemble(table, about, request) for table in document.tables if table.id in wanted]
+    known = Known.of((lay_out(each), about[it.id]) for it in document.tables for each in split_sections(it.table))
+    read = [assemble(table, about, request, known) for table in document.tables if table.id in wanted]
     return ExtractedPaper(
         paper=document.title,
         arxiv_id=document.arxiv_id,
@@ -107,11 +110,12 @@ class Extraction(ReportedFindings):
 
     def document(self) -> Document:
         """The tables, value by value if some were named, and what was not read."""
-        headings = ("table", "title", "line", "rows x columns", "read", "not read")
+        headings = ("table", "title", "line", "rows x columns", "read", "doubtful", "not read")
         rows = []
         for one in self.paper.tables:
             size = f"{one.rows} x {len(one.columns)}"
-            rows.append((one.table_id, one.title, str(one.line), size, str(one.values), str(len(one.unread))))
+            counts = (str(one.values), str(len(one.doubtful)), str(len(one.unread)))
+            rows.append((one.table_id, one.title, str(one.line), size, *counts))
         tables = Section("tables", "", (PlainTable("Tables", headings, tuple(rows)),) if rows else ())
         with_values = bool(self.request.tables) and self.request.out is None
         values = [_lay_out_values(i, each) for i, each in enumerate(self.paper.tables if with_values else ())]
@@ -120,16 +124,12 @@ class Extraction(ReportedFindings):
         without = Section("without", "", (Paragraph(f"Without values: {names}"),) if left else ())
         count = sum(one.values for one in self.paper.tables)
         answer = f"{count_of(count, 'value')} read in {count_of(len(rows), 'table')}." if rows else ""
-        sections = (tables, *values, self._list_unread(), without)
-        return Document(f"Tables: {self.paper.paper}", (answer,) if answer else (), sections=sections)
-
-    def _list_unread(self) -> Section:
+        doubtful = [f"{each.table_id}, {fault}" for each in self.paper.tables for fault in each.doubtful]
         unread = [str(fault) for fault in self.paper.unread]
         unread += [f"{each.table_id}, {fault}" for each in self.paper.tables for fault in each.unread]
-        if len(unread) > _LISTED:
-            more = f"and {len(unread) - _LISTED} more, which the file of {named('out')} lists"
-            unread = [*unread[:_LISTED], more]
-        return Section("unread", "Not read", (Listing.of(*unread),) if unread else ())
+        faults = (_list("doubtful", "Doubtful", doubtful), _list("unread", "Not read", unread))
+        sections = (tables, *values, *faults, without)
+        return Document(f"Tables: {self.paper.paper}", (answer,) if answer else (), sections=sections)
 
     def to_model(self) -> ExtractedPaper:
         return self.paper
@@ -140,6 +140,14 @@ class Extraction(ReportedFindings):
             screen.note(f"Error: {self.fault}")
         elif self.request.out is not None:
             screen.note(f"Written: {self.request.out}")
+
+
+def _list(name: str, title: str, faults: Sequence[str]) -> Section:
+    """The first of them; the file has all."""
+    shown = list(faults[:_LISTED])
+    if len(faults) > _LISTED:
+        shown.append(f"and {len(faults) - _LISTED} more, which the file of {named('out')} lists")
+    return Section(name, title, (Listing.of(*shown),) if shown else ())
 
 
 def _lay_out_values(i: int, table: BenchmarkTable) -> Section:
@@ -161,7 +169,7 @@ _UNPRINTABLE = re.compile(
 _EMPTY: tuple[Any, ...] = (None, "", (), {})
 _HEAD = """\
 # Extracted by `boosters-eval paper extract`. To be completed:
-#  - check each value against the paper, above all what is listed as not read;
+#  - check each value against the paper, above all what is listed as doubtful or not read;
 #  - name what runs a row:   run: {library: xgboost, parameters: {...}};
 #  - name what stands for a data set here:   use: adult;
 #  - name what is to be reproduced, under reproduction_targets.
@@ -222,6 +230,7 @@ def _write_table(table: BenchmarkTable) -> Iterator[str]:
     primary = directions.pop(table.primary_metric, None)
     yield from _pairs(4, primary_metric=table.primary_metric, lower_is_better=primary and primary == "lower")
     yield from _pairs(4, directions=directions, std_over=table.std_over, notes=table.notes)
+    yield from _comments("    ", (f"doubtful: {each}" for each in table.doubtful))
     yield from _comments("    ", (f"not read: {each}" for each in table.unread))
     yield "    datasets:"
     yield from (f"      - name: {_quote(name)}" for name in table.datasets_used)
@@ -251,7 +260,7 @@ def _write_result(entry: BenchmarkEntry) -> Iterator[str]:
         "num_params": entry.num_params,
         **{f"{name}_count": count for name, count in entry.counts.items()},
     }
-    stated = {name: value for name, value in conditions.items() if value is not None}
+    stated = {name: value for name, value in conditions.items() if value is not None} | entry.conditions
     yield from _pairs(8, units=entry.metric_units, conditions=stated, hardware=entry.hardware, notes=entry.notes)
 
 

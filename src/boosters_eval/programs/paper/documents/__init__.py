@@ -43,6 +43,7 @@ class FoundTable:
     title: str
     description: str
     table: RawTable
+    nearby: tuple[str, ...] = ()  # the text above the table and its headings, the nearest first, then the text below
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def find_tables(blocks: Sequence[RawBlock]) -> list[FoundTable]:
     seen: Counter[str] = Counter()
     for i, block in enumerate(blocks):
         if isinstance(block, RawTable):
-            table = _describe(blocks, i, block, captions.get(i))
+            table = replace(_describe(blocks, i, block, captions.get(i)), nearby=_find_nearby(blocks, i))
             seen[table.id] += 1  # parts of one table, and continued ones, are told apart
             number = seen[table.id]
             found.append(table if number == 1 else replace(table, id=f"{table.id}, part {number}"))
@@ -131,6 +132,24 @@ def _describe(blocks: Sequence[RawBlock], i: int, table: RawTable, caption: int 
         if isinstance(each, RawParagraph) and _ABOUT.match(each.text)
     ]
     return FoundTable(f"Table at line {table.line}", heading, " ".join(around), table)
+
+
+def _find_nearby(blocks: Sequence[RawBlock], i: int) -> tuple[str, ...]:
+    """The paragraph above a table, its headings from the nearest to the topmost, and the paragraphs below it."""
+    above: list[str] = []
+    level = 7
+    for block in reversed(blocks[max(0, i - 200) : i]):
+        if isinstance(block, RawHeading) and block.level < level:
+            level = block.level
+            above += [_text(block)] if level > 1 else []
+        elif isinstance(block, RawParagraph) and not above and level == 7:
+            above.append(_text(block))
+    below = []
+    for block in blocks[i + 1 : i + 5]:
+        if not isinstance(block, RawParagraph):
+            break
+        below.append(_text(block))
+    return (*above, *below)
 
 
 def _find_captions(blocks: Sequence[RawBlock]) -> dict[int, int]:

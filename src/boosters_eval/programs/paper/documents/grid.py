@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,27 @@ class RawCell:
     """The text of a cell, TeX and scripts included, and how many columns and rows it takes."""
 
     text: str = ""
-    emphasis: bool = False
+    emphasis: str = ""  # bold, underline or italic
     header: bool = False
     columns: int = 1
     rows: int = 1
     spread: bool = False  # it is here because a cell further left or above reaches here
+    indent: int = 0  # how far its text is moved to the right, in any unit
+
+
+_INDENT = re.compile(
+    r"(?:&nbsp;|&emsp;|&ensp;|[\u00a0\u2002\u2003]|\\qquad|\\quad|\\;|\\,|\\ |~|\\hspace\*?\{[^}]*\}|\\hskip\S*"
+    r"|└|├|─|↳|∟|[ \t])"
+)
+
+
+def measure_indent(source: str) -> int:
+    """How many wide spaces a cell begins with; plain ones, which align the source, do not count."""
+    count = position = 0
+    while match := _INDENT.match(source, position):
+        count += not match[0].isspace() or match[0] not in " \t"
+        position = match.end()
+    return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ NEAR = 25  # blocks before a table that may be about it
 MAX_PARTS = 5_000  # pieces of text in one cell or paragraph
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _TEXTS = frozenset({"p", "figcaption", "div", "li", "dt", "dd", "blockquote"})
-_STRONG = frozenset({"b", "strong", "em", "i", "u"})
+_STRONG = {"b": "bold", "strong": "bold", "u": "underline", "ins": "underline", "em": "italic", "i": "italic"}
 _STRONG_CLASS = re.compile(r"\bltx_font_bold\b|\bbold\b|font-weight:\s*(?:bold|[6-9]00)")
 _SILENT = frozenset({"script", "style", "head", "template", "noscript", "svg", "annotation", "annotation-xml"})
 
@@ -124,19 +124,26 @@ def _read_table(element: Any, here: int, line: int, budget: grid.Budget) -> grid
 def _read_cell(element: Any, budget: grid.Budget) -> grid.RawCell:
     text, strong = _read_text(element, budget)
     columns, rows = (_span(element.get(name)) for name in ("colspan", "rowspan"))
-    return grid.RawCell(text, strong, element.tag == "th", min(columns, grid.MAX_COLUMNS + 1), min(rows, grid.MAX_ROWS))
+    columns, rows = min(columns, grid.MAX_COLUMNS + 1), min(rows, grid.MAX_ROWS)
+    return grid.RawCell(text, strong, element.tag == "th", columns, rows, indent=_measure_indent(element))
+
+
+def _measure_indent(element: Any) -> int:
+    """By white space, or by the style that moves the text."""
+    style = re.search(r"(?:padding-left|text-indent|margin-left):\s*([\d.]+)", str(element.get("style")))
+    return grid.measure_indent("".join(element.itertext())[:MAX_TEXT]) + (int(float(style[1])) if style else 0)
 
 
 def _span(given: str | None) -> int:
     return int(given) if given and re.fullmatch(r"[1-9]\d{0,5}", given.strip()) else 1
 
 
-def _read_text(element: Any, budget: grid.Budget) -> tuple[str, bool]:
-    """The text with scripts marked, formulas as TeX where the page has it, and whether a part is emphasized."""
+def _read_text(element: Any, budget: grid.Budget) -> tuple[str, str]:
+    """The text with scripts marked, formulas as TeX where the page has it, and how a part is emphasized."""
     from lxml import etree  # noqa: PLC0415 (an extra)
 
     parts: list[str] = []
-    strong = False
+    strong = ""
     skip = 0
     for event, node in etree.iterwalk(element, events=("start", "end"), tag="*"):
         budget.nodes -= 1
@@ -156,7 +163,7 @@ def _read_text(element: Any, budget: grid.Budget) -> tuple[str, bool]:
             skip += 1
             continue
         style = f"{node.get('class')} {node.get('style')}"
-        strong = strong or node.tag in _STRONG or _STRONG_CLASS.search(style) is not None
+        strong = strong or _STRONG.get(node.tag, "bold" if _STRONG_CLASS.search(style) else "")
         tex = node.get("alttext") if node.tag == "math" else None
         if tex:
             parts.append(f"${tex}$")

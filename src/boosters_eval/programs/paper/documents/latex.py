@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_TEXT = 4_000  # characters of one cell or caption; nothing printed on a page is longer
-_STRONG = re.compile(r"\\(?:textbf|mathbf|boldsymbol|bm|bfseries|bf|underline|uline|emph|textit|mathit|best|second)\b")
+_EMPHASIS = {
+    "bold": re.compile(r"\\(?:textbf|mathbf|boldsymbol|bm|bfseries|bf|best)\b"),
+    "underline": re.compile(r"\\(?:underline|uline|second)\b"),
+    "italic": re.compile(r"\\(?:emph|textit|mathit)\b"),
+}
 _WRAPPERS = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|sc|sl|md|up|normal)?|math(?:bf|it|rm|sf|tt|cal|bb|normal)|boldsymbol|bm|underline|uline"
     r"|emph|mbox|hbox|makebox|ensuremath|operatorname\*?|makecell(?:\[[^\]]*\])?|shortstack(?:\[[^\]]*\])?|thead|num"
@@ -77,8 +81,9 @@ MAX_EXPANSIONS = 20_000  # in one document
 Macros = dict[str, tuple[int, str]]
 
 
-def is_strong(text: str) -> bool:
-    return _STRONG.search(text) is not None
+def find_emphasis(text: str) -> str:
+    """Whether a text is bold, underlined or in italics."""
+    return next((kind for kind, marks in _EMPHASIS.items() if marks.search(text)), "")
 
 
 @lru_cache(maxsize=20_000)
@@ -295,7 +300,7 @@ class _Source:
             closing = _find_closing(text, opening)
             text = (text[opening + 1 : closing] + text[closing + 1 :]).strip()
         columns, rows = min(max(columns, 1), grid.MAX_COLUMNS + 1), min(max(rows, 1), grid.MAX_ROWS)
-        return grid.RawCell(text, is_strong(text), columns=columns, rows=rows)
+        return grid.RawCell(text, find_emphasis(text), columns=columns, rows=rows, indent=grid.measure_indent(text))
 
     def _expand(self, text: str) -> str:
         """The text with the document's own macros replaced, a few levels deep and never very long."""

@@ -21,7 +21,7 @@ MAX_LINE = 100_000  # characters of a row
 _MARKUP = re.compile(r"[*_`<&!\[~]|\\[!-/:-@\[-`{-~\n]")  # a backslash before a letter is TeX, not Markdown
 _MATH = re.compile(r"\$[^$]+\$")
 _TAGS = {"sup": "^{", "/sup": "}", "sub": "_{", "/sub": "}", "br": " ", "br/": " "}
-_STRONG_TAGS = frozenset({"b", "strong", "em", "i", "u"})
+_STRONG = {"strong": "bold", "b": "bold", "em": "italic", "i": "italic", "u": "underline", "ins": "underline"}
 _FOREIGN = re.compile(
     r"^(?P<fence> {0,3}(?:```+|~~~+))|(?P<html><table\b)|\\begin\{(?P<tex>(?:wide|side|long)?table\*?|tabular[*xy]?)\}",
     re.MULTILINE | re.IGNORECASE,
@@ -144,7 +144,8 @@ def _read_table(tokens: list[Token], lines: list[str], budget: grid.Budget) -> g
             numbers.append((token.map or [0])[0] + 1)
         elif token.type == "inline":
             text, emphasis = read_inline(token.content[:MAX_TEXT])
-            rows[-1].append(grid.RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
+            indent = grid.measure_indent(token.content[:MAX_TEXT])
+            rows[-1].append(grid.RawCell(text, emphasis, tokens[i - 1].type == "th_open", indent=indent))
         elif token.type == "tr_close":
             row = lines[numbers[-1] - 1].strip()
             if row.count("|") + 1 - row.startswith("|") - row.endswith("|") > len(rows[0]):
@@ -154,29 +155,29 @@ def _read_table(tokens: list[Token], lines: list[str], budget: grid.Budget) -> g
     return grid.make_table(rows, numbers, budget, headers=1, faults=faults)
 
 
-def read_inline(content: str) -> tuple[str, bool]:
-    """A cell or a caption without Markdown's marks, and whether it is emphasized. Formulas stay as they are."""
+def read_inline(content: str) -> tuple[str, str]:
+    """A cell or a caption without Markdown's marks, and how it is emphasized. Formulas stay as they are."""
     content = content.strip()
     if not _MARKUP.search(content):
-        return content, False
+        return content, ""
     formulas = _MATH.findall(content)
     places = iter(range(len(formulas)))
     text, strong = _strip_marks(_MATH.sub(lambda _: f"\ue001{next(places)}\ue002", content))
     return re.sub("\ue001(\\d+)\ue002", lambda match: formulas[int(match[1])], text), strong
 
 
-def _strip_marks(content: str) -> tuple[str, bool]:
+def _strip_marks(content: str) -> tuple[str, str]:
     parts: list[str] = []
-    strong = False
+    strong = ""
     for token in _parser().parseInline(content[:MAX_TEXT])[0].children or []:
         if token.type in {"softbreak", "hardbreak"}:
             parts.append(" ")
         elif token.type == "html_inline":
             tag = token.content.strip("<> ").split(" ")[0].lower()
             parts.append(_TAGS.get(tag, ""))
-            strong = strong or tag in _STRONG_TAGS
+            strong = strong or _STRONG.get(tag, "")
         elif token.type in {"strong_open", "em_open"}:
-            strong = True
+            strong = "bold" if "strong" in {token.tag, strong} or strong == "bold" else _STRONG[token.tag]
         else:
             parts.append(token.content)
     return "".join(parts), strong
