@@ -6,6 +6,7 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults, read_stored
+from boosters_eval.programs.paper.document import show_metric
 from boosters_eval.programs.paper.judge import compare_results
 from factories import measured, paper, paper_results, paper_table
 
@@ -276,3 +277,18 @@ def test_results_are_read_back(tmp_path):
     path = tmp_path / "results.json"
     path.write_text(paper_results().model_dump_json())
     assert read_stored(path, PaperResults) == paper_results()
+
+
+def test_repeats_that_do_not_vary_are_one_observation():
+    table = paper_table({"accuracy": "0.874", "auc": "0.9", "f1": "0.8"})
+    same = {"accuracy": (0.874,) * 3, "auc": (0.9,) * 3, "f1": (0.8, 0.801, 0.802)}
+    found = compare_results(paper([table]), paper_results(measured(same)))
+    assert [metric.observations for metric in found.targets[0].metrics] == [1, 1, 3]
+    assert "All 3 repeats gave the same: the seed has no effect" in found.targets[0].metrics[0].explanation
+    assert (found.verdict, found.confidence) == ("reproduced", "medium")
+    assert "only 1 observation of a value, and 3 are needed" in found.to_markdown()
+
+
+def test_ours_is_shown_with_the_digits_of_the_decision():
+    found = compare_results(paper([paper_table({"mae": "0.0"})]), paper_results(measured({"mae": (-0.2, 0.0, 0.215)})))
+    assert show_metric(found.targets[0].metrics[0]).ours.startswith("0.005 ± ")

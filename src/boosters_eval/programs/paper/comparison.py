@@ -271,6 +271,11 @@ class MetricComparison(_Concluded):
         """Ours minus the paper's."""
         return None if self.our_value is None else _to_float(to_decimal(self.our_value) - to_decimal(self.paper_value))
 
+    @property
+    def observations(self) -> int:
+        """How many repeats count. Those that all gave the same are one: the seed has no effect. Of a size it never has."""
+        return min(self.n, 1) if self.our_std == 0 and self.kind != "parameters" else self.n
+
     def judges_alike(self, ours: float) -> bool:
         """Whether another number in place of ours, such as a rounded one, would be judged as ours is."""
         other = _judge(self.__dict__, ours)
@@ -381,7 +386,7 @@ class PrimaryCounts(NamedTuple):
     worse: int  # outside tolerance, and not better
     significant: int
     missing: int
-    repeats: int  # the fewest of any comparison
+    repeats: int  # the fewest of any comparison; those that are all the same are one
     unfinished: int  # secondary comparisons that are missing
     restricted: bool  # whether the run left targets out
 
@@ -398,7 +403,7 @@ class PrimaryCounts(NamedTuple):
             worse=sum(not metric.within_tolerance and metric.better is not True for metric in present),
             significant=sum(metric.status == "significant_deviation" for metric in found),
             missing=len(found) - len(present) + empty,
-            repeats=min((metric.n for metric in present), default=0),
+            repeats=min((metric.observations for metric in present), default=0),
             unfinished=sum(target.statuses.count("missing") for target in targets if not target.primary),
             restricted=restricted,
         )

@@ -110,7 +110,7 @@ def _explain_confidence(comparison: PaperComparison) -> str:
     reasons = {
         "a primary value is outside tolerance": found.within < found.comparisons,
         f"only {count_of(found.comparisons, 'primary value')} compared, and 3 are needed": found.comparisons < 3,
-        f"only {count_of(found.repeats, 'repeat')} of a value, and 3 are needed": found.repeats < 3,
+        f"only {count_of(found.repeats, 'observation')} of a value, and 3 are needed": found.repeats < 3,
         "fewer than 80 % of the values match or are close": 5 * found.matched < 4 * found.comparisons,
         "the run was restricted to some targets": found.restricted,
     }
@@ -182,15 +182,19 @@ def _show_digits(metric: MetricComparison, value: float) -> str:
     if metric.our_std:
         shown = estimate(value, metric.our_std)
         mean, plus_minus, std = shown.partition(" ± ")
-        if "(" in mean or metric.judges_alike(float(mean)):
+        if "(" in mean or (metric.judges_alike(float(mean)) and (metric.paper_value or _is_exact(mean, value))):
             return shown
         spread = f"{plus_minus}{std}"
     for decimals in range(min(max(metric.paper_decimals + 1, 0), _MOST_DECIMALS), _MOST_DECIMALS + 1):
         rounded = f"{value:.{decimals}f}"
-        exact = abs(float(rounded) - value) <= abs(value) / 200  # half of the third digit at most
-        if abs(value) < 1e15 and exact and metric.judges_alike(float(rounded)):
+        if abs(value) < 1e15 and _is_exact(rounded, value) and metric.judges_alike(float(rounded)):
             return f"{rounded}{spread}"
     return number(value)
+
+
+def _is_exact(rounded: str, value: float) -> bool:
+    """Whether rounding takes away half of the third digit at most."""
+    return abs(float(rounded) - value) <= abs(value) / 200
 
 
 def list_deviations(

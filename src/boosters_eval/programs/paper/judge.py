@@ -136,7 +136,7 @@ def _compare_metric(table: PaperTable, printed: PaperResult, measured: Measured,
     scaled = (
         [] if units.fault else [float(to_decimal(value) * units.factor) for value in values if math.isfinite(value)]
     )
-    mean, spread = mean_and_std(scaled)
+    mean, spread = (scaled[0], 0.0) if len(scaled) > 1 and len(set(scaled)) == 1 else mean_and_std(scaled)
     if mean is not None and not math.isfinite(mean):
         mean = spread = None
     reason = _find_gap(measured, name, values) or units.fault
@@ -260,6 +260,8 @@ def _infer_units(name: str, paper: PrintedUnit, ours: PrintedUnit) -> _Units:
 def _explain(found: MetricComparison) -> str | None:
     """What a reader must know of a comparison beyond its status."""
     parts = []
+    if found.observations < found.n:
+        parts.append(f"All {found.n} repeats gave the same: the seed has no effect, so they are one observation.")
     if found.equal_as_printed and found.relative_diff:
         parts.append("Equal to all digits that the paper prints.")
     if not found.within_tolerance:
