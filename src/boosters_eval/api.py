@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.comparison import PaperComparison, PaperResults
     from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
     from boosters_eval.programs.paper.judge import PaperReport
+    from boosters_eval.programs.paper.own import WrittenTemplate
     from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
     from boosters_eval.programs.paper.run import PreparedPaper
     from boosters_eval.programs.paper.targets import ListedTarget, ListedTargets
@@ -673,9 +674,21 @@ def run_paper(
 
 
 def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> PaperComparison:
-    """Results, as `run_paper` gives or 'paper run' writes them, beside what the paper's specification says."""
+    """Results beside the paper's: as `run_paper` gives or 'paper run' writes them, or of one's own as CSV or JSON."""
     found: PaperReport = _answer("compare_paper", locals())
     return found.comparison
+
+
+def init_paper_results(
+    spec: str | Path,
+    *,
+    out: str | Path = "results.csv",
+    wide: bool = False,
+    seeds: int | None = None,
+    force: bool = False,
+) -> WrittenTemplate:
+    """Write a CSV file to be filled in with one's own results for what a specification targets."""
+    return cast("WrittenTemplate", _answer("init_paper_results", locals()))
 
 
 def report_paper(comparison: str | Path | PaperComparison, *, format: str | None = None) -> str:  # noqa: A002 (the option)

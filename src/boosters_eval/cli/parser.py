@@ -26,6 +26,7 @@ GROUPS = {
     "datasets": "Show data sets, and download those that are not bundled.",
     "baseline": "Record results, and check later results against them.",
     "paper": "Extract the tables of a paper, reproduce their rows, and compare.",
+    "paper results": "Results of one's own, to be compared with a paper.",
     "parity": "Compare a method across bindings, languages and a reference, and time each.",
     "parity oracles": "The stored predictions of oracles.",
     "runs": "The runs in this home: list, show, open, remove, prune.",

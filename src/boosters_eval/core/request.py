@@ -413,6 +413,7 @@ COMMANDS = {
     "paper run": ("paper", "RunPaperRequest", "run_paper"),
     "paper list": ("paper", "ListPaperRequest", "list_paper_targets"),
     "paper compare": ("paper", "ComparePaperRequest", "compare_paper"),
+    "paper results init": ("paper", "InitResultsRequest", "init_paper_results"),
     "paper report": ("paper", "ReportPaperRequest", "report_paper"),
     "paper validate": ("paper", "ValidatePaperRequest", "validate_paper"),
     "parity run": ("parity", "ParityRequest", "run_parity"),

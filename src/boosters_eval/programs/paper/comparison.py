@@ -53,9 +53,17 @@ class TargetRecord(Model):
         return make_target_name(self.table, self.row, self.dataset)
 
 
+class Summary(Model):
+    """What is known of a value that is itself a mean: how far the repeats were apart, and how many there were."""
+
+    std: Annotated[float, Ge(0)] | None = None
+    n: Annotated[int, Ge(1)] = 1
+
+
 class Measured(TargetRecord):
     # By metric, one per finished repeat that returned it.
     values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    summaries: dict[str, Summary] = Field(default_factory=dict)  # of metrics whose one value is a mean
     std_over: StdOver | None = None  # what the repeats differ in
     planned: int = 0  # repeats, finished or not
     # How they came about: data set, split sizes, preprocessing, parameters.
@@ -273,7 +281,7 @@ class MetricComparison(_Concluded):
 
     @property
     def observations(self) -> int:
-        """How many repeats count. Those that all gave the same are one: the seed has no effect. Of a size it never has."""
+        """How many repeats count: those that all gave the same are one, for the seed has no effect on them."""
         return min(self.n, 1) if self.our_std == 0 and self.kind != "parameters" else self.n
 
     def judges_alike(self, ours: float) -> bool:

@@ -30,6 +30,7 @@ from boosters_eval.programs.paper.document import (
     list_deviations,
     show_metric,
 )
+from boosters_eval.programs.paper.own import read_own, target_what_is_there
 from boosters_eval.programs.paper.request import FORMATS
 from boosters_eval.programs.paper.specification import digest_specification, read_specification
 from boosters_eval.programs.paper.targets import find_targets, is_selected
@@ -137,9 +138,12 @@ def _compare_metric(table: PaperTable, printed: PaperResult, measured: Measured,
         [] if units.fault else [float(to_decimal(value) * units.factor) for value in values if math.isfinite(value)]
     )
     mean, spread = (scaled[0], 0.0) if len(scaled) > 1 and len(set(scaled)) == 1 else mean_and_std(scaled)
+    summary = measured.summaries.get(own)
+    if summary is not None and mean is not None:
+        spread = None if summary.std is None else float(to_decimal(summary.std) * abs(units.factor))
     if mean is not None and not math.isfinite(mean):
         mean = spread = None
-    reason = _find_gap(measured, name, values) or units.fault
+    reason = _find_gap(measured, name, values, whole=own in measured.summaries) or units.fault
     if mean is None and not reason:
         reason = f"'{name}' is too large to be averaged."
     found = MetricComparison.of(
@@ -155,7 +159,7 @@ def _compare_metric(table: PaperTable, printed: PaperResult, measured: Measured,
         our_value=mean,
         our_std=spread,
         our_std_over=None if spread is None else measured.std_over,
-        n=len(scaled),
+        n=summary.n if summary is not None and scaled else len(scaled),
         complete=not reason,
         tolerance_absolute=None if tolerance.absolute is None else float(tolerance.absolute),
         tolerance_relative=None if tolerance.relative is None else float(tolerance.relative * 100),
@@ -182,7 +186,7 @@ def _count_decimals(table: PaperTable, printed: PaperResult, name: str, unit: Pr
     return max([*column, least, 0])
 
 
-def _find_gap(measured: Measured, name: str, values: Sequence[float]) -> str:
+def _find_gap(measured: Measured, name: str, values: Sequence[float], *, whole: bool) -> str:
     """Why our values prove nothing, or nothing."""
     if measured.status != "ok":
         return _find_failure(measured)
@@ -190,7 +194,7 @@ def _find_gap(measured: Measured, name: str, values: Sequence[float]) -> str:
         return f"'{name}' was not computed."
     if not all(map(math.isfinite, values)):
         return f"'{name}' is not finite in {sum(not math.isfinite(v) for v in values)} of {len(values)} repeats."
-    if len(values) < measured.planned:
+    if len(values) < measured.planned and not whole:
         return f"'{name}' has values from {len(values)} of {measured.planned} repeats only."
     return ""
 
@@ -391,8 +395,11 @@ def _normalize(text: str) -> str:
 
 def compare(request: ComparePaperRequest) -> JudgedPaper:
     files = [str(path) for path in (request.results, request.output) if isinstance(path, Path)]
-    spec, results = read_specification(request.paper), read_stored(request.results, PaperResults)
-    found = compare_results(spec, results, digest=digest_specification(request.paper), files=files)
+    spec, digest = read_specification(request.paper), digest_specification(request.paper)
+    own = read_own(request.results, spec, digest) if isinstance(request.results, Path) else None
+    results = own or read_stored(request.results, PaperResults)
+    spec = target_what_is_there(spec, own) if own else spec
+    found = compare_results(spec, results, digest=digest, files=files)
     return JudgedPaper(found, written=request.output is not None)
 
 

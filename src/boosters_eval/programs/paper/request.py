@@ -179,10 +179,27 @@ class ComparePaperRequest(OutputOptions, Request):
 
     results: Path | PaperResults = parameter(
         kind=_stored("a file of results, or what run_paper() gives", "results"),
-        help="The results that 'paper run' wrote.",
+        help="The results that 'paper run' wrote, or a CSV or JSON file of one's own.",
     )
     paper: Path = parameter(kind=_SPEC, help="The paper's specification (benchmarks.yaml).")
     quiet: bool = quiet_option()
+
+
+class InitResultsRequest(Request):
+    command: ClassVar = "paper results init"
+    help: ClassVar = """Write a CSV file to be filled in with one's own results.
+
+    It has a row for each value of the targets, or of all tables if the specification names none.
+    """
+    program: ClassVar = "boosters_eval.programs.paper.own:init_results"
+
+    spec: Path = parameter(kind=_SPEC, argument=True, help="The specification (benchmarks.yaml).")
+    out: Path = parameter(
+        Path("results.csv"), short="-o", kind=path(), written=True, help="The file to write. Default: results.csv."
+    )
+    wide: bool = parameter(False, help="A column for each metric instead of a row.")
+    seeds: int | None = seeds_parameter("Rows for each value, one per seed. Default: 1.")
+    force: bool = parameter(False, help="Overwrite the file of --out.")
 
 
 class ReportPaperRequest(OutputOptions, Request):
