@@ -21,22 +21,15 @@ from pydantic import Field
 
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Build, Cell, CellOutcome, Lane, Spec, Target
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.paper_protocol import (
-    Prepared,
-    Protocol,
-    ProtocolSplit,
-    prepare_rows,
-    split_by_protocol,
-)
-from boosters_eval.programs.benchmark.preprocessing import load_steps
+from boosters_eval.programs.paper.rows import Rows, Scoring, ask, open_rows
 from boosters_eval.programs.paper.specification import (
     BoundRun,
     CallableRun,
     CommandRun,
+    EstimatorRun,
     EvaluatorRun,
     ModelRun,
     PaperDataset,
@@ -44,13 +37,11 @@ from boosters_eval.programs.paper.specification import (
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, Translation, lazy_module
 from boosters_eval.runners.installed import target_of
-from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets import Table
 else:
     np = lazy_module("numpy")
 
@@ -59,6 +50,7 @@ else:
 _PACKAGES: dict[str, tuple[str, ...]] = {
     "callable": (),
     "command": (),
+    "estimator": (),
     "onnx": ("onnxruntime",),
     "pickle": ("scikit-learn",),
 }
@@ -67,19 +59,6 @@ _TAIL = 2**20  # bytes at the end of what a program prints, in which its metrics
 
 class EvaluationError(BoostersEvalError):
     """What was to return metrics returned something else, or nothing."""
-
-
-class Scoring(Model):
-    """The data on which a saved model is scored."""
-
-    dataset: str
-    data_digest: str
-    task: Task
-    n_classes: int | None
-    quantiles: tuple[float, ...]
-    max_categories: int
-    metrics: tuple[str, ...]
-    protocol: Protocol | None  # None: all rows
 
 
 class EvaluateSpec(Spec):
@@ -92,9 +71,9 @@ class EvaluateSpec(Spec):
     metrics: tuple[str, ...]  # as the paper names them
     binding: BoundRun
     model: str | None = None  # the name of its file, or of a language model
-    format: str | None = None  # of a saved model
+    format: str | None = None  # of a saved model; `estimator` for one that is fitted here
     digests: dict[str, str] = Field(default_factory=dict)  # of the model's file and the function's
-    scoring: Scoring | None = None  # of a saved model
+    scoring: Scoring | None = None  # None: what runs it has data of its own
 
 
 class EvaluateOutcome(CellOutcome):
@@ -148,11 +127,12 @@ class Evaluate(Workload):
         rows = None
         match spec.binding:
             case CallableRun() as run:
+                ask(spec.dataset.name, cell.repeat.seed, spec.scoring, inputs)
                 found = _call(run, _describe(spec, cell, inputs), Path(inputs["root"]), phase)
             case CommandRun() as run:
                 phase("run")
                 found = _execute(run, _describe(spec, cell, inputs), inputs["root"])
-            case ModelRun():
+            case ModelRun() | EstimatorRun():
                 found, rows = _score(spec, cell, inputs, phase)
             case EvaluatorRun() as run:
                 phase("evaluate")
@@ -208,19 +188,30 @@ def _describe(spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str]) -> dict
 def _call(run: CallableRun, request: dict[str, Any], root: Path, phase: Callable[[str], None]) -> Any:
     """The user's function, with the arguments of the specification, and whatever of the request it has a name for."""
     phase("import")
+    function = _import(run.callable, root)
+    phase("call")
+    return function(**_choose(function, request) | run.arguments)
+
+
+def _import(address: str, root: Path) -> Any:
+    """The function of `module:function`, from the folder of the specification or from what is installed."""
     sys.path.insert(0, str(root))
     os.chdir(root)
-    module, _, name = run.callable.partition(":")
-    function: Any = import_module(module)
+    module, _, name = address.partition(":")
+    found: Any = import_module(module)
     for part in name.split("."):
-        function = getattr(function, part, None)
-    if not callable(function):
+        found = getattr(found, part, None)
+    if not callable(found):
         raise EvaluationError(f"The module '{module}' has no function '{name}'.")
-    phase("call")
+    return found
+
+
+def _choose(function: Any, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """What is offered that the function has a parameter for."""
     parameters = inspect.signature(function).parameters.values()
     every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     named = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
-    return function(**{key: value for key, value in request.items() if every or key in named} | run.arguments)
+    return {key: value for key, value in offered.items() if every or key in named}
 
 
 def _execute(run: CommandRun, request: dict[str, Any], root: str) -> Any:
@@ -350,54 +341,29 @@ def _call_estimator(model: Any, request: FitRequest, x: NDArray[np.float32]) -> 
 def _score(
     spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str], phase: Callable[[str], None]
 ) -> tuple[dict[str, float], int]:
-    """A saved model's metrics, by the code that scores every fit, and on how many rows."""
-    from boosters_eval.datasets import open_stored  # noqa: PLC0415 (these three import numpy)
-    from boosters_eval.metrics import compute_metrics  # noqa: PLC0415
-    from boosters_eval.runners.measure import check_predictions  # noqa: PLC0415
-
-    scoring, form, seed = spec.scoring, spec.format, cell.repeat.seed
-    if scoring is None or form is None:
-        raise EvaluationError("A saved model needs data to be scored on.")
-    load_steps(inputs)
+    """The metrics of a saved model or of an estimator, by the code that scores every fit, and on how many rows."""
+    if spec.scoring is None or spec.format is None:
+        raise EvaluationError("It needs data to be scored on.")
     phase("load")
-    table = open_stored(Path(inputs["data"]))
-    rows, prepared = _prepare(table, scoring, seed)
-    request = FitRequest(
-        task=scoring.task,
-        training=TrainingConfig(),
-        n_classes=scoring.n_classes,
-        quantiles=scoring.quantiles,
-        categorical=prepared.test.categorical,
-        max_categories=scoring.max_categories,
-        n_threads=spec.n_threads,
-        seed=seed,
-    )
-    model = open_model(form, Path(inputs["model"]))
+    rows = open_rows(spec.scoring, inputs, cell.repeat.seed)
+    if isinstance(spec.binding, EstimatorRun):
+        model = _fit(spec.binding, rows, Path(inputs["root"]), phase)
+    else:
+        model = open_model(spec.format, Path(inputs["model"]))
     phase("predict")
-    predictions = check_predictions(predict(form, model, request, prepared.test.x), request, len(rows))
+    predictions = predict(spec.format, model, rows.make_request(spec.n_threads), rows.x_test)
     phase("score")
-
-    def part(column: Any) -> Any:
-        return None if column is None else np.asarray(column[rows])
-
-    metrics = compute_metrics(
-        scoring.task,
-        part(table.y),
-        prepared.restore(predictions),
-        scoring.n_classes,
-        part(table.weights),
-        groups=part(table.groups),
-        sensitive=part(table.sensitive),
-        quantiles=scoring.quantiles,
-        metrics=scoring.metrics,
-    )
-    return metrics, len(rows)
+    return rows.score(predictions), len(rows.test)
 
 
-def _prepare(table: Table, scoring: Scoring, seed: int) -> tuple[Any, Prepared]:
-    """The rows of the protocol's test, or all of them as they are."""
-    if scoring.protocol is None:
-        every = np.arange(len(table.y))
-        return every, prepare_rows(table, ProtocolSplit(every[:0], every[:0], every), Protocol(), seed)
-    split = split_by_protocol(table, scoring.task, scoring.protocol, seed, stopping=False)
-    return split.test, prepare_rows(table, split, scoring.protocol, seed)
+def _fit(run: EstimatorRun, rows: Rows, root: Path, phase: Callable[[str], None]) -> Any:
+    """What the user's factory makes, after it has learned from the training rows."""
+    phase("import")
+    factory = _import(run.estimator, root)
+    estimator = factory(**_choose(factory, {"seed": rows.seed}), **run.arguments)
+    if not callable(getattr(estimator, "fit", None)):
+        raise EvaluationError(f"What '{run.estimator}' returns must have the method 'fit', which a "
+                              f"{type(estimator).__name__} has not.")  # fmt: skip
+    phase("fit")
+    estimator.fit(rows.x_train, rows.y_train)
+    return estimator

@@ -18,8 +18,16 @@ from boosters_eval.metrics import RESOURCES, primary_metric
 from boosters_eval.programs.benchmark.paper_protocol import STOPPING_METRIC, Protocol, canonicalize_native
 from boosters_eval.programs.benchmark.preprocessing import STEPS, locate_steps
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
-from boosters_eval.programs.paper.evaluate import EvaluateSpec, Scoring
-from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
+from boosters_eval.programs.paper.evaluate import EvaluateSpec
+from boosters_eval.programs.paper.rows import Scoring, describe_data
+from boosters_eval.programs.paper.specification import (
+    CallableRun,
+    CommandRun,
+    EstimatorRun,
+    EvaluatorRun,
+    LibraryRun,
+    ModelRun,
+)
 from boosters_eval.programs.paper.targets import find_format, find_obstacle, locate_data, locate_module, match_metrics
 from boosters_eval.runners.base import cannot_run
 from boosters_eval.runners.builds.install import resolve_competitors
@@ -101,19 +109,19 @@ def plan_targets(
 def _plan_target(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pickle: bool) -> PlannedTarget:
     try:
         reason = find_obstacle(target, allow_pickle=allow_pickle)
-        if reason is not None:
-            return PlannedTarget(target, reason)
-        match target.binding:
+        planned = PlannedTarget(target, reason or "Nothing is bound to this row.")
+        match None if reason else target.binding:
             case LibraryRun() as run:
-                return _plan_fit(target, run, seeds, n_threads)
+                planned = _plan_fit(target, run, seeds, n_threads)
             case ModelRun() as run:
-                return _plan_saved(target, run, seeds, n_threads)
+                planned = _plan_saved(target, run, seeds, n_threads)
+            case EstimatorRun() as run:
+                planned = _plan_estimator(target, run, seeds, n_threads)
             case CallableRun() | CommandRun() | EvaluatorRun() as run:
-                return _plan_evaluated(target, run, seeds, n_threads, allow_pickle=allow_pickle)
-            case _:
-                return PlannedTarget(target, "Nothing is bound to this row.")
+                planned = _plan_evaluated(target, run, seeds, n_threads, allow_pickle=allow_pickle)
     except BoostersEvalError as error:
         return PlannedTarget(target, " ".join(str(error).split()))
+    return planned
 
 
 def _plan_fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
@@ -136,7 +144,7 @@ def _plan_fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int |
         name=target.name,
         alone=timed or training.device is not Device.CPU,
         n_threads=resolve_threads(n_threads if n_threads is not None else training.n_threads),
-        **_describe_rows(config, data, scores),
+        **describe_data(config, data, scores),
         booster_type=BoosterType(run.booster),
         training=training,
         profile=Profile.PARITY,
@@ -208,7 +216,7 @@ def _plan_saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int |
         model=path.name,
         format=form,
         digests={"model": _digest(path)},
-        scoring=Scoring(**_describe_rows(config, data, _choose_scores(metrics)), protocol=protocol),
+        scoring=Scoring(**describe_data(config, data, _choose_scores(metrics)), protocol=protocol),
     )
     warnings = list(_list_unknown_metrics(target, metrics))
     if not fixed:
@@ -226,6 +234,51 @@ def _plan_saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int |
     )
 
 
+def _plan_estimator(target: PaperTarget, run: EstimatorRun, seeds: int, n_threads: int | None) -> PlannedTarget:
+    """A row that the user's own estimator reproduces, on the splits of the libraries."""
+    config, data = _load_data(target)
+    protocol = _make_protocol(target, run.preprocessing, {})
+    reason = protocol.unsupported(data.task)
+    if reason:
+        return PlannedTarget(target, f"The estimator cannot be scored: {reason}.")
+    metrics = match_metrics(target, data.task)
+    module = locate_module(run.estimator.partition(":")[0], target.root)
+    spec = EvaluateSpec(
+        **_identify(target),
+        binding=run,
+        n_threads=resolve_threads(n_threads or 1),
+        format="estimator",
+        digests={"estimator": _digest(module)} if module and module.exists() else {},
+        scoring=Scoring(**describe_data(config, data, _choose_scores(metrics)), protocol=protocol),
+    )
+    return PlannedTarget(
+        target,
+        spec=spec,
+        carrier="estimator",
+        metrics=metrics,
+        std_over="splits",
+        conditions={"estimator": run.estimator, **_describe_data(config.name, data, protocol)},
+        inputs={"data": str(data.path), "root": str(target.root.resolve()), **locate_steps(run.preprocessing)},
+        repeats=seeds,
+        warnings=_list_unknown_metrics(target, metrics),
+    )
+
+
+def _find_scoring(target: PaperTarget) -> tuple[Scoring | None, dict[str, str]]:
+    """The data for a function that asks for its rows, where the data set is one of ours, and where it is."""
+    try:
+        config = resolve_dataset(locate_data(target))
+        if config.available is not None and config.available() is not None:
+            return None, {}
+        data = materialize(config)
+        known = match_metrics(target, data.task)
+    except BoostersEvalError:
+        return None, {}
+    protocol = _make_protocol(target, (), {})
+    scoring = Scoring(**describe_data(config, data, _choose_scores(known)), protocol=protocol)
+    return scoring, {"data": str(data.path)}
+
+
 def _plan_evaluated(
     target: PaperTarget,
     run: CallableRun | CommandRun | EvaluatorRun,
@@ -241,6 +294,7 @@ def _plan_evaluated(
         run = run.model_copy(update={"model": None})
     conditions = {"data set": target.dataset_name}
     files: dict[str, Path | None] = {}  # what the metrics depend on
+    scoring, data = _find_scoring(target) if isinstance(run, CallableRun) else (None, {})
     if model is not None:
         files["model"] = Path(model)
         conditions["model"] = Path(model).name if Path(model).exists() else model
@@ -263,6 +317,7 @@ def _plan_evaluated(
         binding=run,
         model=conditions.get("model"),
         digests={name: _digest(path) for name, path in files.items() if path and path.exists()},
+        scoring=scoring,
     )
     return PlannedTarget(
         target,
@@ -273,6 +328,7 @@ def _plan_evaluated(
         conditions=conditions,
         inputs={
             "root": str(target.root.resolve()),
+            **data,
             **({"model": model} if model else {}),
             **({"allow_pickle": "yes"} if allow_pickle else {}),
         },
@@ -293,18 +349,6 @@ def _identify(target: PaperTarget) -> dict[str, Any]:
 def _load_data(target: PaperTarget) -> tuple[Any, Stored]:
     config = resolve_dataset(locate_data(target))
     return config, materialize(config)
-
-
-def _describe_rows(config: Any, data: Stored, metrics: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "dataset": config.name,
-        "data_digest": data.digest,
-        "task": data.task,
-        "n_classes": data.n_classes,
-        "quantiles": config.quantiles,
-        "max_categories": data.max_categories,
-        "metrics": metrics,
-    }
 
 
 def _make_protocol(target: PaperTarget, steps: tuple[str, ...], native: dict[str, Any]) -> Protocol:

@@ -174,6 +174,14 @@ class CallableRun(PlacedModel):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
+class EstimatorRun(PlacedModel):
+    """A row that an object with `fit` and `predict` reproduces, on the rows that libraries have."""
+
+    estimator: Annotated[str, AfterValidator(_check_callable)]  # module:factory, which makes the object
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    preprocessing: tuple[str, ...] = ()
+
+
 class CommandRun(PlacedModel):
     """A row that a program reproduces: it prints the metrics as JSON."""
 
@@ -188,11 +196,12 @@ class EvaluatorRun(PlacedModel):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-Binding = LibraryRun | ModelRun | CallableRun | CommandRun | EvaluatorRun
+Binding = LibraryRun | ModelRun | EstimatorRun | CallableRun | CommandRun | EvaluatorRun
 BINDINGS: dict[str, type[Binding]] = {
     "library": LibraryRun,
     "evaluator": EvaluatorRun,  # before `model`, which it may have too
     "model": ModelRun,
+    "estimator": EstimatorRun,
     "callable": CallableRun,
     "command": CommandRun,
 }

@@ -26,6 +26,7 @@ from boosters_eval.programs.paper.specification import (
     CallableRun,
     CommandRun,
     DeclaredTarget,
+    EstimatorRun,
     EvaluatorRun,
     LibraryRun,
     ModelRun,
@@ -186,9 +187,9 @@ def find_obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | N
                 found = _model_obstacle(target, run, allow_pickle=allow_pickle)
                 found = found or _data_obstacle(target, run.preprocessing)
             case CallableRun() as run:
-                module = run.callable.partition(":")[0]
-                missing = f"There is no module '{module}' in {target.root} or among the installed ones."
-                found = None if locate_module(module, target.root) else missing
+                found = _module_obstacle(target, run.callable)
+            case EstimatorRun() as run:
+                found = _module_obstacle(target, run.estimator) or _data_obstacle(target, run.preprocessing)
             case CommandRun(command=(program, *_)):
                 there = (target.root / program).is_file() if "/" in program else shutil.which(program)
                 found = None if there else f"The program '{program}' is not there."
@@ -229,6 +230,12 @@ def _model_obstacle(target: PaperTarget, run: ModelRun, *, allow_pickle: bool) -
         return "An ONNX model needs onnxruntime: pip install onnxruntime."
     missing = RUNNERS[form].missing() if form in RUNNERS else None
     return f"The library '{form}' is unavailable: {missing}." if missing else None
+
+
+def _module_obstacle(target: PaperTarget, address: str) -> str | None:
+    module = address.partition(":")[0]
+    missing = f"There is no module '{module}' in {target.root} or among the installed ones."
+    return None if locate_module(module, target.root) else missing
 
 
 def find_format(run: ModelRun, path: Path) -> str:
