@@ -46,7 +46,7 @@ class Sums(PythonBackend):
 
     @classmethod
     def predict(cls, session: Any, fitted: Any) -> Any:
-        return fitted.sum(axis=1)
+        return fitted.sum(axis=1) * session.parameters.get("factor", 1)
 
 
 class Close(Sums):

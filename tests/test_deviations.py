@@ -19,6 +19,7 @@ from boosters_eval.engine.limits import make_environment
 from boosters_eval.programs.paper.evaluate import Evaluate
 from boosters_eval.programs.parity.method import METHODS
 from boosters_eval.programs.parity.request import ParityRequest
+from boosters_eval.programs.parity.run import SWEEP
 from boosters_eval.runners.base import FitRequest, Runner
 from boosters_eval.stats import bootstrap
 from proofs import PROOF, ROOT, find_unproven
@@ -172,12 +173,12 @@ def test_the_main_binding_is_the_released_one():
 
 
 def test_a_parity_run_asks_for_one_thread_unless_told():
-    assert ParityRequest().threads == (1,)
+    assert ParityRequest().threads == ()
+    assert SWEEP == (1, 3, 10)
 
 
-def test_cells_have_no_thread_variable_that_nothing_reads():
-    assert "RAYON_NUM_THREADS" in make_environment(3)
-    assert "BENCH_THREADS" not in make_environment(3)
+def test_cells_have_the_thread_variables_of_the_methodology_and_of_rayon():
+    assert {"OMP_NUM_THREADS", "BLIS_NUM_THREADS", "BENCH_THREADS", "RAYON_NUM_THREADS"} <= set(make_environment(3))
 
 
 def test_a_specification_runs_no_programs_on_a_cluster():

@@ -94,7 +94,7 @@ def paper_comparison(folder):
 def reference(folder):
     stored = StoredReference(
         role="oracle", method="m", backend="b", size=Size(4, 2), parameters_digest="p", data_digest="d",
-        prediction="x", shape=(4,),
+        predictions=("x",), shape=(4,),
     )  # fmt: skip
     path = written(folder / stored.key.file, stored.model_dump_json())
     return path, lambda _: ReferenceStore(folder).all(), "a stored reference"

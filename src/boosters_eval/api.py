@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.findings import ParityDecision, ParityReport
     from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
     from boosters_eval.programs.parity.run import ParityRun, RefreshedOracles
+    from boosters_eval.programs.parity.templates import WrittenRegistry
     from boosters_eval.programs.report.writing import DrawnFigures, RunPage, WrittenReport
     from boosters_eval.programs.runs.manage import RunDetails, RunListing, Verification
     from boosters_eval.programs.upgrade.findings import UpgradeFindings
@@ -480,11 +481,15 @@ def run_parity(
     *,
     sizes: str | Sequence[str | tuple[int, int]] = (),
     registry_cells: bool = False,
-    threads: int | Sequence[int] = (1,),
+    full_matrix: bool = False,
+    threads: int | Sequence[int] = (),
     max_runs: int = 40,
+    rounds: int | None = None,
+    compare_all: bool = False,
     max_cells: int | None = None,
     budget: float | None = None,
     out_csv: str | Path | None = None,
+    publish: str | Path | None = None,
     oracles: str | Path | None = None,
     registry: Files = (),
     **settings: Unpack[RunOptions],
@@ -492,21 +497,29 @@ def run_parity(
     """A row for each method, backend, size and number of threads: how it ended, how it agrees, and its times.
 
     By default all methods run on all their backends, with their own `sizes` such as "1000x50", or only the first of
-    these if `registry_cells` is set. A cell is repeated at most `max_runs` times, and not after `budget` seconds; with
-    `max_cells`, only so many run now. The rows go to the file `out_csv` too, whose other rows stay; with `resume`,
-    those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
-    define further methods, backends and generators, `oracles` the folder of stored references.
+    these if `registry_cells` is set; `full_matrix` runs everything, with 1, 3, and 10 `threads`. A cell is repeated at
+    most `max_runs` times, and not after `budget` seconds; in further `rounds`, the backends take turns. The predictions
+    for three data sets are compared, or with `compare_all` those for every one. With `max_cells`, only so many cells
+    run now. The rows go to the file `out_csv` too, whose other rows stay; with `resume`, those that it has are kept,
+    and with `rerun_failed`, those that did not fail. The folder `publish` gets static pages. `registry` names Python
+    files that define further methods, backends and generators, `oracles` the folder of stored references.
     """
     return cast("ParityRun", _answer("run_parity", locals()))
 
 
 def decide_parity_gate(
-    csv: Files, *, strict_external: bool = False, own: str | Sequence[str] = (), allow_absent: bool = False
+    csv: Files,
+    *,
+    strict_external: bool = False,
+    own: str | Sequence[str] = (),
+    allow_absent: bool = False,
+    registry: Files = (),
 ) -> ParityDecision:
     """Whether a project's own bindings agree with each other and with their oracles, by the files of parity runs.
 
     `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
-    without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
+    without a result is no pass, nor is one that is not installed unless `allow_absent` is set, nor one without a row
+    that the files of `registry` declare.
     """
     return cast("ParityDecision", _answer("decide_parity_gate", locals()))
 
@@ -520,6 +533,16 @@ def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> Parit
 def list_parity(registry: Files = ()) -> ParityListing:
     """The methods and backends of parity runs, and which of them can be used here."""
     return cast("ParityListing", _answer("list_parity", locals()))
+
+
+def init_parity(
+    folder: str | Path,
+    *,
+    language: Literal["python", "command", "r", "octave", "c"] = "python",
+    force: bool = False,
+) -> WrittenRegistry:
+    """Write a registry to `folder`, with a backend in a language, which is to be replaced by your own."""
+    return cast("WrittenRegistry", _answer("init_parity", locals()))
 
 
 def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:

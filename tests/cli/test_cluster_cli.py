@@ -149,8 +149,8 @@ def test_parity_has_the_same_predictions_on_a_cluster(boosters_eval, cluster, pl
     boosters_eval(*PARITY, "--out-csv", "here.csv", check=0)
     boosters_eval(*PARITY, "--out-csv", "there.csv", *on(cluster), check=0)
     ((here,), (there,)) = (read_rows(place / name) for name in ("here.csv", "there.csv"))
-    assert here.prediction
-    assert (here.prediction, here.verdict, here.status) == (there.prediction, there.verdict, there.status)
+    assert len(here.predictions) == 3
+    assert (here.predictions, here.verdict, here.status) == (there.predictions, there.verdict, there.status)
     assert find_run(there.run_id).facts(2).executor == "DaskExecutor"
 
 

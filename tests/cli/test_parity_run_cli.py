@@ -47,7 +47,7 @@ def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
     (place / "notes").touch()
     process = subprocess.Popen([*PROGRAM, *COMMAND], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
-    while len((place / "notes").read_text().splitlines()) < 5:  # two cells are done, the third is at work
+    while len((place / "notes").read_text().splitlines()) < 40:  # at least two cells are done, and not all
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -63,15 +63,17 @@ def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
     after = outcomes(place)
     assert {key: after[key] for key in before} == before
     run_now = [after[key].target for key in after.keys() - before.keys()]
-    assert Counter((place / "later").read_text().split()) == Counter(run_now * 2)
+    noted = Counter((place / "later").read_text().split())
+    for name, times in Counter(run_now).items():
+        assert noted[name] >= 4 * times if name == "b0" else noted[name] == 4 * times, "the reference has variants too"
     rows = read_rows(place / "parity.csv")
     assert len({row.key for row in rows}) == len(rows) == 9
-    assert {row.prediction for row in rows} == {outcome.prediction for outcome in after.values()}
+    assert {row.predictions for row in rows} == {outcome.predictions for outcome in after.values()}
     assert not [path for path in place.iterdir() if path.name.startswith(".parity.csv")]
     verified = subprocess.run(
         [*PROGRAM, "parity", "oracles", "verify"], env=env, capture_output=True, text=True, check=True
     )
-    assert verified.stdout.count(": unchanged\n") == 6  # the reference's and the main binding's, of three sizes
+    assert verified.stdout.count(": unchanged\n") == 9  # reference, main binding and conventions, of three sizes
 
 
 def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypatch):

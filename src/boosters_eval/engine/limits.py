@@ -22,6 +22,7 @@ _VARIABLES = (
     "RAYON_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
+    "BENCH_THREADS",  # for programs of users, which know no other
 )
 # A spinning thread blocks its neighbor's core: a fit of 50 ms was seen to take 15.8 s.
 WAIT_POLICY = "PASSIVE"

@@ -39,12 +39,12 @@ def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
     assert "4 of 25 predictions differ from the reference: other.\n" in text
     assert "4 of 25 predictions differ from the project's main binding: pls4all.sklearn.\n" in text
     assert "1 of 25 predictions could not be compared: the reference has no stored predictions.\n" in text
-    assert "13 cells failed.\n" in text
+    assert "17 cells failed.\n" in text
     assert "system Linux 6.1, processor Test CPU, BLAS openblas 0.3.30, Python 3.12.1 |" in line(text, "| Host ")
     assert "2026-01-02 03:04 UTC" in line(text, "| Measured ")
     assert "2.5.4" in line(text, "| numpy ")
     assert re.search(r"\| divergent +\| 4 ", text)
-    assert re.search(r"\| all +\| 43 ", text)
+    assert re.search(r"\| all +\| 47 ", text)
     assert "200x50, 1 thread " in text
     assert "2000x50, 2 threads" in text
     assert re.search(r"\| pls4all +\| rounding 0\.526 ms, 43\u00d7", text)
@@ -57,6 +57,7 @@ def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
         ["divergent", "pls", "other"],
         ["timeout", "pls", "hang"],
         ["crashed", "pls", "segfault"],
+        ["stale", "pls", "frozen"],
         ["refused", "pls", "refuses"],
         ["not_available", "pls", "R.simpls"],
     ]

@@ -52,7 +52,7 @@ def test_a_cell_says_verdict_time_and_speed_up_and_what_was_not_run_is_there(vis
     assert cell(seen, "segfault").inner_text().split("\n") == ["—", "SIGSEGV"]
     backgrounds = {
         word: seen.page.locator(f".cell[data-word={word}]").first.evaluate("(e) => getComputedStyle(e).backgroundColor")
-        for word in ("bit_exact", "rounding", "boundary", "convention", "cross_check", "divergent", "not_available")
+        for word in ("bit_exact", "rounding", "known_defect", "convention", "cross_check", "divergent", "not_available")
     }
     assert len(set(backgrounds.values())) == len(backgrounds)
 

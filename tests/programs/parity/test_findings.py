@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+import numpy as np
 import pytest
 
 import parity_rows as given
@@ -103,6 +104,7 @@ def test_every_status_and_verdict_has_its_mark_and_is_counted_once():
         "crashed": "—",
         "refused": "—",
         "failed": "—",
+        "stale": "—",
     }
 
 
@@ -143,6 +145,49 @@ def test_the_command_reproduces_the_cell_with_its_oracle_and_its_cap_and_is_quot
     assert "--backends sklearn " in whole
 
 
+# ---- Speed-ups
+
+
+def timed(backend: str, rounds: list[list[float]], **changes: Any) -> ParityRow:
+    first, *later = (tuple(round(ms * 1e6) for ms in samples) for samples in rounds)
+    return given.parity_row(backend, samples_ns=first, rounds_ns=tuple(later), **changes)
+
+
+def compared(one: list[list[float]], other: list[list[float]]):
+    return cells(build_parity_report([timed("sklearn", one), timed("ikpls", other)]))["pls", "ikpls", 200, 1]
+
+
+def test_a_speed_up_has_an_interval_where_there_are_several_rounds():
+    cell = compared([[9, 4, 4, 4], [9, 4.2, 4.1, 4.3], [9, 3.9, 4, 4.1]], [[5, 2, 2, 2], [5, 2, 2.1, 2], [5, 2, 2, 2]])
+    assert cell.speedup == pytest.approx(2.02, abs=0.03)
+    assert 1 < cell.speedup_low < cell.speedup < cell.speedup_high < 3
+    assert cell.told_apart is True
+    assert compared([[9, 4, 4]], [[5, 2, 2]]).told_apart is None
+
+
+def test_what_may_be_as_fast_is_not_told_apart():
+    cell = compared([[9, 4], [9, 5], [9, 3]], [[9, 5], [9, 3], [9, 4]])
+    assert cell.told_apart is False
+    page = build_parity_report([timed("sklearn", [[9, 4], [9, 5]]), timed("ikpls", [[9, 5], [9, 4]])]).to_markdown()
+    assert "not told apart" in page
+
+
+def test_the_intervals_of_identical_code_cover_one():
+    """Machines drift, and each process has its own luck, which its runs share."""
+    rng, covered = np.random.default_rng(39), 0
+    for _ in range(200):
+        drift = np.exp(np.cumsum(rng.normal(0, 0.2, 5)))
+        rounds = [
+            [
+                list(4 * drift[number] * np.exp(rng.normal(0, 0.1)) * np.exp(rng.standard_t(3, 5) * 0.05))
+                for number in range(5)
+            ]
+            for _ in range(2)
+        ]
+        covered += not compared(*rounds).told_apart
+    assert covered >= 180
+
+
 # ---- The gate
 
 
@@ -165,6 +210,14 @@ def test_a_binding_that_has_only_older_data_has_no_result() -> None:
     assert found.exit_code == 2
     assert found.without_result[0].startswith("m 9x1 a, 1 thread: only measured on other data")
     assert decide([row("a", "rounding", "old", 1, own=False), row("b", "rounding", "new", 2)]).exit_code == 0
+
+
+def test_a_binding_that_the_registry_declares_and_that_has_no_row_has_no_result():
+    rows = [row("a", "rounding", "new", 1)]
+    found = decide(rows, declared=[("m", "a"), ("m", "b")])
+    assert found.exit_code == 2
+    assert found.without_result == ("m b: it is declared, and has no row",)
+    assert decide(rows, declared=[("m", "a")]).exit_code == 0
 
 
 def test_a_cell_that_diverges_from_both_references_is_one_cell_of_the_gate():

@@ -26,17 +26,17 @@ def stored(folder: Path, **changes: Any) -> tuple[ReferenceStore, StoredReferenc
     store = ReferenceStore(folder)
     given = {"role": "oracle", "method": "pls", "backend": "sklearn", "size": Size(4, 2), "parameters_digest": "p" * 16}
     reference = StoredReference(
-        **{**given, "data_digest": "d" * 32, "prediction": save_array(folder / "arrays", PREDICTION), "shape": (4,)}
+        **{**given, "data_digest": "d" * 32, "predictions": (save_array(folder / "arrays", PREDICTION),), "shape": (4,)}
         | {"versions": {"scikit-learn": "1.7.2", "numpy": "2.1.0"}, **changes}
     )
-    store.save(reference, PREDICTION)
+    store.save(reference, [PREDICTION])
     return store, reference
 
 
 def test_a_reference_is_found_by_its_cell_and_by_no_other(tmp_path: Path) -> None:
     store, reference = stored(tmp_path)
     assert store.find(ReferenceKey("oracle", "pls", Size(4, 2), "p" * 16, "d" * 32)) == reference
-    assert store.array(reference).tobytes() == PREDICTION.tobytes()
+    assert store.predictions(reference)[0].tobytes() == PREDICTION.tobytes()
     assert store.find(ReferenceKey("canonical", "pls", Size(4, 2), "p" * 16, "d" * 32)) is None
     assert store.find(ReferenceKey("oracle", "pls", Size(4, 3), "p" * 16, "d" * 32)) is None
     assert store.find(ReferenceKey("oracle", "pls", Size(4, 2), "q" * 16, "d" * 32)) is None
@@ -54,7 +54,7 @@ def test_one_flipped_bit_anywhere_is_noticed(tmp_path_factory: pytest.TempPathFa
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
     with pytest.raises(BoostersEvalError, match="was changed after it was written"):
-        store.array(reference)
+        store.predictions(reference)
     assert [bool(fault) for _, fault in store.verify()] == [True]
     shutil.rmtree(folder)
 
@@ -65,10 +65,10 @@ def test_a_swapped_lost_or_foreign_file_is_noticed(tmp_path: Path) -> None:
     other = save_array(tmp_path / "arrays", PREDICTION + 1)
     shutil.copy(tmp_path / "arrays" / other[:2] / f"{other}.npy", path)
     with pytest.raises(BoostersEvalError, match="was changed"):
-        store.array(reference)
+        store.predictions(reference)
     path.unlink()
     with pytest.raises(BoostersEvalError, match="Cannot read"):
-        store.array(reference)
+        store.predictions(reference)
     (file,) = tmp_path.glob("*.json")
     file.rename(tmp_path / file.name.replace("pls", "pls2"))
     with pytest.raises(FileFormatError, match="is not the reference that its name says"):
@@ -84,13 +84,13 @@ def test_a_damaged_array_is_mended_by_storing_the_reference_again(tmp_path: Path
     (path,) = tmp_path.glob("arrays/*/*.npy")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     stored(tmp_path)
-    assert store.array(reference).tobytes() == PREDICTION.tobytes()
+    assert store.predictions(reference)[0].tobytes() == PREDICTION.tobytes()
 
 
 def test_a_reference_of_another_shape_than_it_says_is_refused(tmp_path: Path) -> None:
     store, reference = stored(tmp_path, shape=(2, 2))
     with pytest.raises(FileFormatError, match=r"has shape \(4,\), not \(2, 2\)"):
-        store.array(reference)
+        store.predictions(reference)
 
 
 def test_a_name_is_never_a_path(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Rows]
 
 DOUBLES = tuple(
-    Convention(backend=name, sentence="It doubles.", low=0.99, high=1.01) for name in ("scaled", "own-scaled")
+    Convention(backend=name, sentence="It doubles.", changes={"factor": 2}) for name in ("scaled", "own-scaled")
 )
 
 
@@ -47,7 +47,8 @@ def pool() -> Iterator[Executor]:
 
 def carry_out(pool: Executor, home: Path, *backends: Any, **options: Any) -> Rows:
     METHODS.register("sum", fakes.method(*backends, **options.pop("changes", {})), replace=True)
-    found = run_parity("sum", home=home, max_runs=options.pop("max_runs", 3), executor=pool, **options)
+    settings = {"max_runs": 3, "rounds": 1, **options}
+    found = run_parity("sum", home=home, executor=pool, **settings)
     return {row.backend: row for row in found.rows}
 
 
@@ -352,7 +353,7 @@ def test_references_are_refreshed_as_one_run(pool: Executor, tmp_path: Path) -> 
     assert len({row.run_id for row in found.rows}) == 1
     stored = list_oracles(home=tmp_path).references
     assert sorted((item.method, item.role) for item in stored) == [
-        (name, role) for name in ("sum", "sum2") for role in ("canonical", "oracle")
+        (name, role) for name in ("sum", "sum2") for role in ("canonical", "oracle", "transformed")
     ]
     assert verify_oracles(home=tmp_path).exit_code == 0
     for path in (tmp_path / "parity" / "oracles").glob("arrays/*/*.npy"):

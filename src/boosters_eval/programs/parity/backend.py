@@ -213,8 +213,9 @@ class ProcessSession(BackendSession):
     The program times its own steps, so that no pipe is part of a time.
     """
 
-    def __init__(self, backend: type[ProcessBackend], parameters: Mapping[str, ParameterValue]) -> None:
+    def __init__(self, backend: type[ProcessBackend], parameters: Mapping[str, ParameterValue], threads: int) -> None:
         self.options = {**parameters, **backend.options}
+        self.threads = threads
         self.command = backend.command()
         self._folder = tempfile.TemporaryDirectory()
         self._process = subprocess.Popen(  # noqa: S603 (the backend's own command)
@@ -222,7 +223,8 @@ class ProcessSession(BackendSession):
         )
 
     def load(self, data: Path) -> TimedStep:
-        return self._step("load", x=str(data / "X.csv"), y=str(data / "Y.csv"))
+        files = {name.lower(): str(data / f"{name}.csv") for name in ("X", "Y")}
+        return self._step("load", **files, folder=str(data), threads=self.threads)
 
     def prepare(self) -> TimedStep:
         return self._step("prepare")
@@ -315,9 +317,9 @@ class ProcessBackend(Backend):
 
     @classmethod
     def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> ProcessSession:
-        """A session with a new program; its threads are limited by the environment."""
-        del method, n_threads
-        return ProcessSession(cls, parameters)
+        """A session with a new program; its threads are limited by the environment, and it is told how many."""
+        del method
+        return ProcessSession(cls, parameters, n_threads)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -10,19 +11,20 @@ import numpy as np
 from annotated_types import Ge
 from pydantic import Field
 
-from boosters_eval.core.errors import BoostersEvalError
+from boosters_eval.core.errors import BoostersEvalError, describe_error
 from boosters_eval.core.files import compute_digest, dump_canonical
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.cell import Build, Cell, CellOutcome, Lane, Outcome, Sighting, Spec, Target
-from boosters_eval.engine.clock import time_adaptively
+from boosters_eval.engine.clock import SECOND, time_adaptively
 from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.workload import Workload
 from boosters_eval.programs.parity.backend import BACKENDS, Backend, BackendSession, TimedStep
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, MethodSpec, Size, ensure_data
+from boosters_eval.programs.parity.probes import change_inputs, lay_out_inputs, read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
 _PHASES = ("prepare", "fit", "predict")
 _JUDGING = {  # what only judges an outcome of a method
     *("description", "canonical", "oracle", "backends", "sizes", "metric", "tolerance", "binding_tolerance"),
-    *("conventions", "jumps", "stochastic"),
+    *("transformer", "conventions", "defects", "probes", "stochastic"),
 }
+COMPARED = 2  # further data sets on which predictions are compared, unless all are
+_ROUND_RUNS = 5  # of each further round, the warm start included
+_PROBED_NS = 2 * SECOND  # a reference that takes longer is not asked for what might be wrong with others
 
 
 class RefusedError(BoostersEvalError):
@@ -52,10 +57,12 @@ class BindingSpec(Spec):
     data_digest: str
     max_runs: Annotated[int, Ge(1)] = 40
     budget_s: float | None = None
+    compared: Annotated[int, Ge(0)] = COMPARED
 
     def identity(self) -> dict[str, Any]:
         """Without what only judges an outcome: another tolerance makes no measurement stale."""
-        return self.model_dump(mode="json", exclude={"method": _JUDGING})
+        variants = [self.method.transforms, sorted(self.method.variants)]
+        return {**self.model_dump(mode="json", exclude={"method": _JUDGING}), "variants": variants}
 
     @property
     def preload(self) -> tuple[str, ...]:
@@ -64,10 +71,14 @@ class BindingSpec(Spec):
 
 
 class BindingOutcome(CellOutcome):
-    """The prediction by its digest, and every time that was taken."""
+    """The predictions by their digests, and every time that was taken."""
 
-    prediction: str  # the digest of the array in the artifacts
+    predictions: tuple[str, ...]  # the digests of the arrays in the artifacts, of the base data and of further ones
     shape: tuple[int, ...]
+    n_sets: int  # unlike data sets that it was run on
+    n_answers: int  # unlike predictions on them
+    variants: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # of the reference, by name
+    untold: dict[str, str] = Field(default_factory=dict)  # why it has no prediction of a variant
     repeatable: bool | None  # whether a second run on the same data gave the same bits; None: there was none
     protocol: str
     reported_ms: float
@@ -127,26 +138,47 @@ class BindingWorkload(Workload):
     def run(
         cls, cell: Cell, loaded: type[Backend], inputs: Mapping[str, str], phase: Callable[[str], None]
     ) -> BindingOutcome:
-        """Load, prepare, fit and predict, as often as the protocol wants; the first prediction is the one compared."""
+        """Load, prepare, fit and predict, as often as the protocol wants; then predict what is compared besides.
+
+        A further round takes a few more times in a process of its own.
+        """
         spec = cell.spec
         if not isinstance(spec, BindingSpec):
             raise TypeError(f"{cell} is not a cell of the workload 'binding'.")
         phase("start")
+        later = bool(cell.repeat.fold)
         session = loaded.session(spec.method, spec.method.parameters, spec.n_threads)
         try:
             work = _Work(spec, session, Path(inputs["data"]), phase)
             budget = None if spec.budget_s is None else round(spec.budget_s * 1e9)
-            timing = time_adaptively(work, max_runs=spec.max_runs, budget_ns=budget)
+            runs = min(spec.max_runs, _ROUND_RUNS) if later else spec.max_runs
+            timing = time_adaptively(work, max_runs=runs, budget_ns=budget)
+            times = {name: tuple(taken) for name, taken in work.times.items()}
+            predicted = [work.predict(offset) for offset in range(1 if later else 1 + spec.compared)]
         except RefusedError as error:
             raise RefusedError(str(error)) from error  # a failure is known by its type's name, not by a subclass
         finally:
             session.close()
-        first, *others = work.predictions
+        store = partial(save_array, Path(inputs["artifacts"]))
+        variants: dict[str, tuple[str, ...]] = {}
+        untold: dict[str, str] = {}
+        if not later and cell.target.name == spec.method.transforms and spec.n_threads == 1:
+            phase("variants")
+            probed = timing.samples_ns[-1] <= _PROBED_NS
+            for name, predict in _list_variants(spec, loaded, Path(inputs["data"]), probed=probed):
+                try:
+                    variants[name] = tuple(map(store, predict()))
+                except Exception as error:  # noqa: BLE001 (what it is asked for may be nonsense to it)
+                    untold[name] = describe_error(error)
         return BindingOutcome.of(
             cell,
-            prediction=save_array(Path(inputs["artifacts"]), first),
-            shape=first.shape,
-            repeatable=others[0].tobytes() == first.tobytes() if others else None,
+            predictions=tuple(map(store, predicted)),
+            shape=predicted[0].shape,
+            n_sets=len(set(work.data.values())),
+            n_answers=len(set(work.answers.values())),
+            variants=variants,
+            untold=untold,
+            repeatable=work.repeatable,
             protocol=timing.protocol,
             reported_ms=timing.reported_ms,
             timing_statistic=timing.statistic,
@@ -154,14 +186,48 @@ class BindingWorkload(Workload):
             total_runs=timing.total_runs,
             stop_reason=timing.stop_reason,
             samples_ns=timing.samples_ns,
-            phases_ns={name: tuple(times) for name, times in work.times.items()},
+            phases_ns=times,
             versions=loaded.versions(),
             measured_at=format_now(),
         )
 
 
+def _list_variants(
+    spec: BindingSpec, backend: type[Backend], root: Path, *, probed: bool
+) -> Iterator[tuple[str, Callable[[], list[NDArray[np.float64]]]]]:
+    """What the reference predicts with other parameters, and from inputs that are changed; each in its own session."""
+    method = spec.method
+    places = [ensure_data(root, method, spec.size, BASE_SEED + offset)[0] for offset in range(1 + spec.compared)]
+    for name, variant in method.variants.items():
+        yield name, partial(_predict, spec, backend, places, {**method.parameters, **variant.changes})
+    x = read_input(places[0]) if probed else None
+    for name, changed in () if x is None else change_inputs(x):
+
+        def predict(changed: NDArray[np.float64] = changed) -> list[NDArray[np.float64]]:
+            with lay_out_inputs(places[0], changed) as place:
+                return _predict(spec, backend, [place], method.parameters)
+
+        yield name, predict
+
+
+def _predict(
+    spec: BindingSpec, backend: type[Backend], places: Sequence[Path], parameters: Mapping[str, Any]
+) -> list[NDArray[np.float64]]:
+    session = backend.session(spec.method, parameters, spec.n_threads)
+    try:
+        found = []
+        for place in places:
+            session.load(place)
+            session.prepare()
+            session.fit()
+            found.append(_checked(session.predict().prediction))
+        return found
+    finally:
+        session.close()
+
+
 class _Work:
-    """The runs of a cell. Predictions on the base data are kept; of the others only the times count."""
+    """The runs of a cell. The first predictions on the data that are compared are kept, and of all others a digest."""
 
     def __init__(self, spec: BindingSpec, session: BackendSession, root: Path, phase: Callable[[str], None]) -> None:
         self.spec = spec
@@ -169,7 +235,16 @@ class _Work:
         self.root = root
         self.phase = phase
         self.times: dict[str, list[int]] = {name: [] for name in ("load", *_PHASES)}
-        self.predictions: list[NDArray[np.float64]] = []
+        self.predictions: dict[int, NDArray[np.float64]] = {}
+        self.data: dict[int, str] = {}
+        self.answers: dict[int, str] = {}
+        self.repeatable: bool | None = None
+
+    def predict(self, offset: int) -> NDArray[np.float64]:
+        """What was predicted from the data of the base seed plus the offset, if need be now."""
+        if offset not in self.predictions:
+            self(offset)
+        return self.predictions[offset]
 
     def __call__(self, offset: int) -> int:
         """One run on the data of the base seed plus the offset; the time of the phases that the method counts."""
@@ -182,11 +257,15 @@ class _Work:
             step = self._step(name, getattr(self.session, name))
             taken += step.elapsed_ns if name in self.spec.method.timed else 0
         prediction = _checked(step.prediction)
-        if self.predictions and prediction.shape != self.predictions[0].shape:
-            shapes = f"shape {self.predictions[0].shape} in each run. Got {prediction.shape} instead"
+        first = self.predictions.setdefault(0, prediction)
+        if prediction.shape != first.shape:
+            shapes = f"shape {first.shape} in each run. Got {prediction.shape} instead"
             raise InvalidPredictionError(f"A prediction must have {shapes}.")
-        if offset == 0:
-            self.predictions.append(prediction)
+        if offset in self.data and self.repeatable is None:
+            self.repeatable = prediction.tobytes() == first.tobytes()
+        if offset <= self.spec.compared:
+            self.predictions.setdefault(offset, prediction)
+        self.data[offset], self.answers[offset] = digest, compute_digest(prediction.tobytes(), 32)
         return taken
 
     def _step(self, name: str, do: Callable[[], TimedStep]) -> TimedStep:

@@ -50,6 +50,12 @@ def list_declared(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
     return {name: METHODS[name].backends for name in names if name in METHODS}
 
 
+def list_own(rows: Iterable[ParityRow]) -> tuple[tuple[str, str], ...]:
+    """The methods of these rows, each with the project's own bindings that the registry declares for it."""
+    declared = list_declared(rows).items()
+    return tuple((method, name) for method, names in declared for name in names if BACKENDS[name].own)
+
+
 _ABOUT = {
     "Methods": "Each method is computed by several backends. Their predictions are compared with those of its reference"
     " implementation (its oracle), up to the tolerance.",

@@ -98,6 +98,8 @@ def _answer(report: findings.ParityReport) -> tuple[str, ...]:
         said.append(f"None {of_all} differs from its reference.")
     if lost := sum(row.verdict is ParityVerdict.ORACLE_MISSING for row in ran):
         said.append(f"{group_digits(lost)} {of_all} could not be compared: the reference has no stored predictions.")
+    if known := sum(row.verdict is ParityVerdict.KNOWN_DEFECT for row in ran):
+        said.append(f"{group_digits(known)} {of_all} {'differs' if known == 1 else 'differ'} by a known defect.")
     if failed := sum(cell.failed for cell in report.cells):
         said.append(f"{count_of(failed, 'cell')} failed.")
     return tuple(said)
@@ -125,10 +127,11 @@ def _explain(cell: findings.ParityCell) -> str:
     if row.verdict not in findings.QUIET and row.divergence is not None:
         off = percent(row.rows_off or 0.0, sign=False)
         far = f"{_format(row.divergence)} ({row.divergence_metric}), max abs {_format(row.max_abs)}, {off} of rows off"
-        told.append(f"{far}: {cell.reason.rstrip('.')}" if cell.reason else far)
+        why = "; ".join(text.rstrip(".") for text in (row.diagnosis, cell.reason) if text)
+        told.append(f"{far}: {why}" if why else far)
     elif row.verdict not in findings.QUIET:
         told.append(cell.reason or findings.WORDS[cell.word].meaning)
-    if row.binding_verdict is ParityVerdict.DIVERGENT:
+    if row.binding_verdict in findings.APART:
         told.append(f"{_format(row.binding_max_abs)} (max abs) from {findings.MAIN}")
     return "; ".join(told)
 
@@ -194,6 +197,16 @@ def _format_ratio(ratio: float) -> str:
     return f"{number(ratio, 2 if ratio < 100 else 3)}\u00d7"
 
 
+def _format_speedup(cell: findings.ParityCell) -> str:
+    """With its interval; one that covers 1 tells nothing apart."""
+    if cell.speedup is None:
+        return MISSING
+    if cell.speedup_low is None or cell.speedup_high is None:
+        return _format_ratio(cell.speedup)
+    between = f"{_format_ratio(cell.speedup_low)} to {_format_ratio(cell.speedup_high)}"
+    return f"{_format_ratio(cell.speedup)} ({between})" if cell.told_apart else f"not told apart ({between})"
+
+
 def _format_ms(value: float | None) -> str:
     if value is None:
         return MISSING
@@ -209,7 +222,7 @@ def _format(value: float | None) -> str:
 _TONES: dict[Word, str] = {
     ParityVerdict.BIT_EXACT: "exact",
     ParityVerdict.ROUNDING: "near",
-    ParityVerdict.BOUNDARY: "edge",
+    ParityVerdict.KNOWN_DEFECT: "edge",
     ParityVerdict.CONVENTION: "habit",
     ParityVerdict.CROSS_CHECK: "chance",
     ParityVerdict.DIVERGENT: "apart",
@@ -260,8 +273,10 @@ def _group_cells(report: findings.ParityReport) -> Iterator[doc.MatrixGroup]:
 def _describe_cell(cell: findings.ParityCell) -> doc.MatrixCell:
     """What is seen of a cell, and everything that is known of it."""
     row = cell.row
-    aside = "" if cell.speedup is None else _format_ratio(cell.speedup)
-    apart = row.binding_verdict is ParityVerdict.DIVERGENT
+    aside = "" if cell.speedup is None else _format_speedup(cell)
+    if row.verdict is ParityVerdict.CROSS_CHECK:
+        aside = f"BD J {_format(row.divergence)}"
+    apart = row.binding_verdict in findings.APART
     facts = {
         "Differences": _list_differences(row),
         "Time": _list_times(cell),
@@ -294,6 +309,8 @@ def _list_differences(row: ParityRow) -> Iterator[tuple[str, str]]:
         yield "Judged by", f"{row.divergence_metric} {_format(row.divergence)}{limit}"
     for name, value in (("Max abs", row.max_abs), ("Relative RMSE", row.relative_rmse)):
         yield name, "" if value is None else _format(value)
+    yield "What it looks like", row.diagnosis
+    yield "Data sets compared", "" if row.n_compared is None else str(row.n_compared)
     yield "Rows off", "" if row.rows_off is None else percent(row.rows_off, sign=False)
     if row.binding_verdict is not None:
         far = "" if row.binding_max_abs is None else f", max abs {_format(row.binding_max_abs)}"
@@ -309,7 +326,7 @@ def _list_times(cell: findings.ParityCell) -> Iterator[tuple[str, str]]:
         runs = f"{row.timing_statistic} of {count_of(row.n_runs, 'run')}, {row.total_runs} with the warm start ({how})"
         yield "Statistic", runs
     if cell.speedup is not None:
-        yield "Speed-up", f"{_format_ratio(cell.speedup)} the speed of the reference"
+        yield "Speed-up over the reference", _format_speedup(cell)
     phases = {
         "Load (not counted)": row.load_ms,
         "Prepare": row.prepare_ms,

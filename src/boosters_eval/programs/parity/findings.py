@@ -7,8 +7,8 @@ import shlex
 from collections import Counter
 from functools import lru_cache
 from itertools import product
-from math import inf, isfinite
-from statistics import median
+from math import exp, isfinite, log, sqrt
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -31,11 +31,17 @@ if TYPE_CHECKING:
 
 
 def decide_gate(request: ParityGateRequest) -> ParityDecision:
+    """Whoever gives a registry is told of the bindings that it declares and that have no row at all."""
+    from boosters_eval.programs.parity import catalog  # noqa: PLC0415 (it lists what this module names)
+
+    catalog.register_files(request.registry)
+    rows = merge(*map(read_rows, request.csv))
     return decide(
-        merge(*map(read_rows, request.csv)),
+        rows,
         strict_external=request.strict_external,
         own=tuple(request.own),
         allow_absent=request.allow_absent,
+        declared=catalog.list_own(rows) if request.registry else (),
     )
 
 
@@ -44,6 +50,7 @@ class ParityDecision(ReportedFindings, Model):
 
     divergent: tuple[str, ...] = ()
     without_result: tuple[str, ...] = ()
+    known_defects: tuple[str, ...] = ()  # of others, which are seen, and fail nothing
     n_judged: int = 0
     n_absent: int = 0
 
@@ -63,18 +70,24 @@ class ParityDecision(ReportedFindings, Model):
         word = {0: "AGREE", 1: "DIVERGE", 2: "INCOMPLETE"}[int(self.exit_code)]
         absent = f", {self.n_absent} left out (not installed here, or without the method)" if self.n_absent else ""
         counts = f"{len(self.divergent)} too far apart, {len(self.without_result)} without a result"
-        return f"{word}: {count_of(self.n_judged, 'prediction')} compared, {counts}{absent}"
+        known = f", {count_of(len(self.known_defects), 'known defect')} of others" if self.known_defects else ""
+        return f"{word}: {count_of(self.n_judged, 'prediction')} compared, {counts}{known}{absent}"
 
     def document(self) -> Document:
-        lines = (Listing.of(*self.objections),) if self.objections else ()
-        return Document("Parity gate", (self.summary,), sections=(Section("objections", "Objections", lines),))
+        listed = (("Objections", self.objections), ("Known defects of others", self.known_defects))
+        sections = (
+            Section(heading.lower().replace(" ", "-"), heading, (Listing.of(*lines),) if lines else ())
+            for heading, lines in listed
+        )
+        return Document("Parity gate", (self.summary,), sections=tuple(sections))
 
     def show(self, screen: Screen) -> None:
-        for sentence in (*self.objections, self.summary):
+        for sentence in (*self.known_defects, *self.objections, self.summary):
             screen.say(sentence)
 
 
 MAIN = "the project's main binding"
+APART = (ParityVerdict.DIVERGENT, ParityVerdict.KNOWN_DEFECT)
 _UNCOMPARED = (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING)
 _OLDER = "only measured on other data or with other parameters than the newest of that size"
 
@@ -92,17 +105,24 @@ def _lack(row: ParityRow) -> str:
 
 
 def decide(
-    rows: Iterable[ParityRow], *, strict_external: bool = False, own: tuple[str, ...] = (), allow_absent: bool = False
+    rows: Iterable[ParityRow],
+    *,
+    strict_external: bool = False,
+    own: tuple[str, ...] = (),
+    allow_absent: bool = False,
+    declared: Iterable[tuple[str, str]] = (),
 ) -> ParityDecision:
     """Judge the rows of the project's own bindings, and those of others on request.
 
-    They are the rows that every rendering shows. A binding that was only measured on older data has no result.
+    They are the rows that every rendering shows. A binding that was only measured on older data has no result, nor has
+    one that is declared, as a method and its backend, and has no row.
     """
     rows = list(rows)
     current, left_out = select_current(rows)
     older = {place: row for place, row in left_out.items() if place not in current}
     own = tuple(pick("backend", name, [row.backend for row in rows]) for name in own)
     divergent: list[str] = []
+    known: list[str] = []
     lacking: list[str] = []
     judged = absent = 0
     for row in (*current.values(), *older.values()):
@@ -113,6 +133,9 @@ def decide(
         name = f"{row.method} {row.n}x{row.p} {row.backend}, {count_of(row.threads, 'thread')}"
         if row.status is BindingStatus.NOT_IMPLEMENTED or (row.status is BindingStatus.NOT_AVAILABLE and excused):
             absent += 1
+            continue
+        if row.status is BindingStatus.STALE and row.place not in older:
+            divergent.append(f"{name}: its answer does not depend on its input: {row.message}")
             continue
         lack = _OLDER if row.place in older else _lack(row)
         if lack:
@@ -126,13 +149,28 @@ def decide(
         apart = [
             f"from {against.strip()}" + ("" if far is None else f" by {far:.3g}")
             for word, against, far in comparisons
-            if word is ParityVerdict.DIVERGENT
+            if word in APART
         ]
-        if apart:
-            divergent.append(f"{name}: differs {join_words(apart)}")
+        told = row.convention if row.verdict is ParityVerdict.KNOWN_DEFECT else row.diagnosis
+        if apart and row.verdict is ParityVerdict.KNOWN_DEFECT and not mine:
+            known.append(f"{name}: {told}")
+        elif apart:
+            divergent.append(f"{name}: differs {join_words(apart)}{f': {told}' if told else ''}")
         if row.verdict is ParityVerdict.ORACLE_MISSING:
             lacking.append(f"{name}: the reference has no stored prediction to compare it with")
-    return ParityDecision(divergent=tuple(divergent), without_result=tuple(lacking), n_judged=judged, n_absent=absent)
+    present = {(row.method, row.backend) for row in rows}
+    lacking += [
+        f"{method} {backend}: it is declared, and has no row"
+        for method, backend in declared
+        if (method, backend) not in present and (not own or backend in own)
+    ]
+    return ParityDecision(
+        divergent=tuple(divergent),
+        without_result=tuple(lacking),
+        known_defects=tuple(known),
+        n_judged=judged,
+        n_absent=absent,
+    )
 
 
 WORDS: dict[str, Word] = {word.value: word for word in (*ParityVerdict, *BindingStatus) if word is not BindingStatus.OK}
@@ -149,6 +187,8 @@ class ParityCell(FileModel):
 
     row: ParityRow
     speedup: float | None = None  # the oracle's time at the same size and threads over this one
+    speedup_low: float | None = None  # a 95 % interval, where both were timed in several rounds
+    speedup_high: float | None = None
 
     @property
     def word(self) -> str:
@@ -161,6 +201,13 @@ class ParityCell(FileModel):
         return self.row.status.mark
 
     @property
+    def told_apart(self) -> bool | None:
+        """Whether it is known to be faster or slower than the oracle; None where no interval is known."""
+        if self.speedup_low is None or self.speedup_high is None:
+            return None
+        return not self.speedup_low <= 1 <= self.speedup_high
+
+    @property
     def failed(self) -> bool:
         """Whether it was tried and has no result."""
         return bool(self.mark) and self.row.status.started
@@ -169,7 +216,7 @@ class ParityCell(FileModel):
     def notable(self) -> bool:
         """Whether a reader must know of it: it failed, or it does not simply agree."""
         row = self.row
-        return self.failed or row.verdict not in QUIET or row.binding_verdict is ParityVerdict.DIVERGENT
+        return self.failed or row.verdict not in QUIET or row.binding_verdict in APART
 
     @property
     def reason(self) -> str:
@@ -300,11 +347,44 @@ def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
     cells = []
     for row in rows:
         oracle = places.get(Place(row.method, name_oracle(row.oracle), row.n, row.p, row.threads))
-        ratio = inf
-        if oracle is not None and oracle.reported_ms and row.reported_ms and _on_one_machine(oracle, row):
-            ratio = oracle.reported_ms / row.reported_ms
-        cells.append(ParityCell(row=row, speedup=ratio if isfinite(ratio) else None))
+        if oracle is None or oracle is row or not _on_one_machine(oracle, row):
+            cells.append(ParityCell(row=row, speedup=1.0 if oracle is row and row.reported_ms else None))
+        else:
+            cells.append(ParityCell(row=row, **_compare_times(oracle, row)))
     return cells
+
+
+def _compare_times(oracle: ParityRow, row: ParityRow) -> dict[str, float]:
+    """The speed-up, with an interval where both were timed in several rounds.
+
+    Rounds are the unit: within one process, the machine's mood and the layout of its memory are the same for all runs.
+    """
+    if not (oracle.reported_ms and row.reported_ms):
+        return {}
+    rounds = [
+        log(_summarize(first) / _summarize(second))
+        for first, second in zip((oracle.samples_ns, *oracle.rounds_ns), (row.samples_ns, *row.rounds_ns), strict=False)
+        if first and second and _summarize(first) and _summarize(second)
+    ]
+    if len(rounds) < 2:
+        ratio = oracle.reported_ms / row.reported_ms
+        return {"speedup": ratio} if isfinite(ratio) else {}
+    middle, low, high = bound_mean(rounds)
+    return {"speedup": exp(middle), "speedup_low": exp(low), "speedup_high": exp(high)}
+
+
+def _summarize(samples: Sequence[int]) -> float:
+    """The time of a round; the warm start counts only if there is nothing else."""
+    return median(samples[1:] or samples)
+
+
+def bound_mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of a few numbers, and where it lies with 95 % by the distribution of Student."""
+    from scipy.special import stdtrit  # noqa: PLC0415 (whoever only gates needs none of it)
+
+    middle = fmean(values)
+    half = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / sqrt(len(values))
+    return middle, middle - half, middle + half
 
 
 def _on_one_machine(*rows: ParityRow) -> bool:
@@ -364,7 +444,7 @@ def _scores(cells: Sequence[ParityCell]) -> tuple[BackendScore, ...]:
                 words=_count_words(own),
                 n_cells=len(own),
                 n_failed=sum(cell.failed for cell in own),
-                binding_divergent=sum(cell.row.binding_verdict is ParityVerdict.DIVERGENT for cell in own),
+                binding_divergent=sum(cell.row.binding_verdict in APART for cell in own),
                 median_speedup=median(speedups) if speedups else None,
             )
         )

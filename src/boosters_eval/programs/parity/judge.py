@@ -17,42 +17,91 @@ from boosters_eval.engine.cell import Failure, Outcome
 from boosters_eval.engine.runs import Competing, RunKind
 from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
-from boosters_eval.programs.parity.method import GENERATORS, DifferenceMetric, Oracle, ensure_data, read_csv
+from boosters_eval.programs.parity.diagnosis import Diagnosis, Evidence, describe_agreement, diagnose
+from boosters_eval.programs.parity.method import (
+    BASE_SEED,
+    GENERATORS,
+    Convention,
+    Defect,
+    DifferenceMetric,
+    MethodSpec,
+    Oracle,
+    ensure_data,
+    read_arrays,
+)
+from boosters_eval.programs.parity.probes import INPUT_PROBES
 from boosters_eval.programs.parity.references import ReferenceKey, ReferenceRole, ReferenceStore, StoredReference
 from boosters_eval.programs.parity.rows import ParityRow, render_rows
 from boosters_eval.programs.parity.verdicts import (
     BindingStatus,
+    Difference,
     IncomparableError,
     ParityVerdict,
+    allow_gap,
     decide_verdict,
     measure_difference,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.folder import Run
+
+    Arrays = tuple[NDArray[np.float64], ...]
 
 _JUDGED = (
     *("binding_verdict", "binding_max_abs", "verdict", "divergence", "tolerance", "max_abs", "relative_rmse"),
-    *("rows_off", "message", "oracle", "divergence_metric", "convention"),
+    *("rows_off", "n_compared", "message", "oracle", "divergence_metric", "convention", "cause", "diagnosis"),
 )
 _MEASURED = {
     *("reported_ms", "timing_statistic", "n_runs", "total_runs", "stop_reason", "samples_ns"),
-    *("threads_observed", "repeatable", "prediction"),
+    *("threads_observed", "repeatable", "predictions"),
 }
+_VARIANTS = {"variants", "untold"}  # of a reference that others are compared with under their conventions
+_REFERENCE = {"versions", "predictions", "shape", "measured_at", "n_sets", "n_answers", *_VARIANTS}
 _PRINTED = 300  # characters of what a process printed before it ended
 
 
 class _Known(NamedTuple):
-    """A reference with its array."""
+    """A reference with its predictions: for the base data, and for further ones."""
 
     reference: StoredReference
-    array: NDArray[np.float64]
+    arrays: Arrays
+    folder: Path  # with the arrays of its variants
+
+    def variant(self, name: str) -> Arrays:
+        return tuple(load_array(self.folder, digest) for digest in self.reference.variants.get(name, ()))
+
+
+class _Comparison(NamedTuple):
+    """How far the predictions for each data set are from those of a reference."""
+
+    known: _Known
+    predictions: tuple[NDArray[np.float64], ...]
+    metric: DifferenceMetric
+    tolerance: float
+    found: tuple[Difference, ...]
+
+    @classmethod
+    def of(cls, known: _Known, predictions: Arrays, metric: DifferenceMetric, tolerance: float) -> _Comparison:
+        """Of as many data sets as both have."""
+        pairs = list(zip(known.arrays, predictions, strict=False))
+        found = tuple(measure_difference(*pair, metric, tolerance) for pair in pairs)
+        return cls(known, tuple(one for _, one in pairs), metric, tolerance, found)
+
+    @property
+    def agrees(self) -> bool:
+        return all(one.within(self.metric, self.tolerance) for one in self.found)
+
+    @property
+    def worst(self) -> int:
+        """The data set that is farthest off."""
+        return max(range(len(self.found)), key=lambda position: (self.found[position].excess, -position))
 
 
 class Judge:
@@ -62,16 +111,22 @@ class Judge:
         self.store, self.stores = store, stores
         self.root = root  # with the shared data and the arrays
         self._found: dict[ReferenceKey, _Known | str] = {}  # a text: why there is none
-        self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
-    def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
-        cells = [cell for cell in run.plan.cells if cell.spec.name in specs]
-        for cell in cells:
-            outcome = run.outcomes.get(cell.key)
-            if isinstance(outcome, BindingOutcome) and specs[cell.spec.name].n_threads == 1:
+    def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> dict[str, ParityRow]:
+        """A row for each cell of the first round, by its key."""
+        cells: dict[tuple[str, str], list[Cell]] = {}
+        for cell in run.plan.cells:
+            if cell.spec.name in specs:
+                cells.setdefault((cell.spec.name, cell.target.name), []).append(cell)
+        for (name, target), rounds in cells.items():
+            outcome = run.outcomes.get(rounds[0].key)
+            if isinstance(outcome, BindingOutcome) and specs[name].n_threads == 1:
                 with contextlib.suppress(RunError):  # its array is gone: its own row says so
-                    self._keep(specs[cell.spec.name], cell.target.name, outcome)
-        return [self._row(run, specs[cell.spec.name], cell.target.name, run.outcomes.get(cell.key)) for cell in cells]
+                    self._keep(specs[name], target, outcome)
+        return {
+            rounds[0].key: self._row(run, specs[name], target, [run.outcomes.get(cell.key) for cell in rounds])
+            for (name, target), rounds in cells.items()
+        }
 
     def again(self, row: ParityRow, spec: BindingSpec) -> ParityRow:
         """A row of an earlier run under today's references, tolerances and conventions.
@@ -81,7 +136,7 @@ class Judge:
         if row.status is not BindingStatus.OK:
             return row
         try:
-            judged = self._judge(spec, row.backend, row.prediction)
+            judged = self._judge(spec, row.backend, row)
         except IncomparableError as error:
             judged = {"status": BindingStatus.FAILED, "message": str(error)}
         except RunError:
@@ -89,23 +144,28 @@ class Judge:
         return row.model_copy(update={**{name: ParityRow.model_fields[name].default for name in _JUDGED}, **judged})
 
     def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> None:
-        """Take what the canonical binding or the oracle predicted with one thread for a reference."""
+        """Take what the canonical binding, the oracle, or who computes variants predicted with one thread."""
         method, oracle = spec.method, spec.method.oracle
         roles: list[ReferenceRole] = ["canonical"] if backend == method.canonical else []
         if oracle is not None and backend == oracle.backend and is_oracle(oracle, outcome.versions):
             roles.append("oracle")
+        if backend == method.transforms and (oracle is None or backend != oracle.backend or "oracle" in roles):
+            roles.append("transformed")
         for role in roles:
             key = _name_reference(role, spec)
-            told = outcome.model_dump(include={"versions", "prediction", "shape", "measured_at"})
+            told = outcome.model_dump(include=_REFERENCE if role == "transformed" else _REFERENCE - _VARIANTS)
             reference = StoredReference(**key._asdict(), backend=backend, parameters=method.parameters, **told)
-            known = _Known(reference, load_array(self.root / "arrays", outcome.prediction))
             if self.stores:
-                self.store.save(*known)
-            self._found[key] = known
+                self.store.save(reference, self._load(reference.digests))
+            self._found[key] = _Known(reference, self._load(outcome.predictions), self.root / "arrays")
 
-    def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
-        """A failure has no time of its own, and must not look older than it may be: that of the last session."""
+    def _row(self, run: Run, spec: BindingSpec, backend: str, rounds: list[Any]) -> ParityRow:
+        """The row of all rounds. One that failed counts: what crashes now and then is no agreement.
+
+        A failure has no time of its own, and must not look older than it may be: that of the last session.
+        """
         last = (run.facts.resumed or (run.facts,))[-1].started_at
+        outcome = next((one for one in rounds if isinstance(one, Failure)), rounds[0])
         at = "" if outcome is None else getattr(outcome, "measured_at", "") or last
         facts = {"run_id": run.plan.run_id, "measured_at": at, "host_json": _host(run, outcome)}
         if outcome is None:
@@ -113,66 +173,137 @@ class Judge:
         if isinstance(outcome, Failure):
             status = _status(outcome)
             signal = outcome.signal if status is BindingStatus.CRASHED else None
-            return make_row(spec, backend, status, signal=signal, message=_told(outcome), **facts)
+            which = f" In round {rounds.index(outcome) + 1} of {len(rounds)}." if outcome is not rounds[0] else ""
+            return make_row(spec, backend, status, signal=signal, message=_told(outcome) + which, **facts)
+        if self._is_stale(spec, backend, outcome):
+            told = f"{outcome.n_sets} unlike data sets got {outcome.n_answers} unlike predictions."
+            return make_row(spec, backend, BindingStatus.STALE, cause="stale", diagnosis=told, message=told, **facts)
+        later = [one for one in rounds[1:] if isinstance(one, BindingOutcome)]
+        if any(one.predictions != outcome.predictions[:1] for one in later):
+            outcome = outcome.model_copy(update={"repeatable": False})
         try:
-            judged = self._judge(spec, backend, outcome.prediction)
+            judged = self._judge(spec, backend, outcome)
         except (IncomparableError, RunError) as error:
             return make_row(spec, backend, BindingStatus.FAILED, message=str(error), **facts)
+        facts["rounds_ns"] = tuple(one.samples_ns for one in later)
         return make_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
 
-    def _judge(self, spec: BindingSpec, backend: str, digest: str) -> dict[str, Any]:
-        prediction, method = load_array(self.root / "arrays", digest), spec.method
-        rules = {
-            "marked_rows": self._marked(spec) is not None,
-            "jumps": bool(method.jumps),
-            "convention": method.convention(backend),
-        }
+    def _is_stale(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> bool:
+        """Whether unlike data got the same prediction, although those of the reference are unlike.
+
+        The reference itself is stale if all of its predictions are the same; a selection may well be.
+        """
+        if outcome.n_answers >= outcome.n_sets:
+            return False
+        oracle = spec.method.oracle
+        reference = oracle.backend if oracle else spec.method.canonical
+        known = self._reference("oracle" if oracle else "canonical", spec)
+        if backend == reference or isinstance(known, str):
+            return outcome.n_answers == 1 and spec.method.metric != "jaccard"
+        return known.reference.n_answers >= known.reference.n_sets
+
+    def _judge(self, spec: BindingSpec, backend: str, outcome: BindingOutcome | ParityRow) -> dict[str, Any]:
+        predictions, method = self._load(outcome.predictions), spec.method
         own = _is_own(backend) or backend == method.canonical
-        judged = self._against_canonical(spec, prediction, rules) if own else {}
-        return judged | self._against_oracle(spec, prediction, rules)
-
-    def _against_canonical(
-        self, spec: BindingSpec, prediction: NDArray[np.float64], rules: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Gate 1, for the project's own bindings: the largest absolute difference, unless a convention explains it."""
-        known = self._reference("canonical", spec)
-        if isinstance(known, str):
-            return {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": known}
-        method, limit = spec.method, spec.method.binding_tolerance
         metric: DifferenceMetric = "jaccard" if method.metric == "jaccard" else "max_abs"
-        found = measure_difference(known.array, prediction, metric, limit, self._marked(spec))
-        word = decide_verdict(found, "max_abs", limit, band_metric=method.metric, **rules)
-        return {"binding_verdict": word, "binding_max_abs": found.max_abs}
-
-    def _against_oracle(
-        self, spec: BindingSpec, prediction: NDArray[np.float64], rules: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Gate 2, for everybody: the method's own metric and tolerance."""
-        method, convention = spec.method, rules["convention"]
+        main = self._compare("canonical", spec, predictions, metric, method.binding_tolerance) if own else None
+        first = self._compare("oracle", spec, predictions, method.metric, method.tolerance) if method.oracle else None
+        judging = main if isinstance(main, _Comparison) and not main.agrees else first
+        judging = first if isinstance(first, _Comparison) and not first.agrees else judging
+        excepted, untold = None, ""
+        if isinstance(judging, _Comparison) and not judging.agrees:
+            excepted, untold = self._find_exception(spec, backend, predictions, judging)
+        told: dict[str, Any] = {"message": untold} if untold else {}
+        explained = None
+        if excepted is not None:
+            explained = ParityVerdict.KNOWN_DEFECT if isinstance(excepted, Defect) else ParityVerdict.CONVENTION
+        if isinstance(main, _Comparison):
+            told["binding_verdict"] = decide_verdict(main.found, metric, method.binding_tolerance, explained=explained)
+            told["binding_max_abs"] = max(one.max_abs for one in main.found)
+        elif main is not None:
+            told |= {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": main}
         if method.oracle is None:
-            return {"verdict": ParityVerdict.NO_ORACLE}
-        known = self._reference("oracle", spec)
-        if isinstance(known, str):
+            told["verdict"] = ParityVerdict.NO_ORACLE
+        elif isinstance(first, _Comparison):
+            told |= _tell_difference(first, method, explained)
+        else:
             wanted = f"No reference of {method.oracle.backend} {method.oracle.version}: run it with one thread."
-            return {"verdict": ParityVerdict.ORACLE_MISSING, "message": known or wanted}
-        found = measure_difference(known.array, prediction, method.metric, method.tolerance, self._marked(spec))
-        word = decide_verdict(found, method.metric, method.tolerance, stochastic=bool(method.stochastic), **rules)
-        explained = {
-            ParityVerdict.CONVENTION: convention.sentence if convention else "",
-            ParityVerdict.BOUNDARY: method.jumps,
-            ParityVerdict.CROSS_CHECK: method.stochastic,
-        }
-        return {
-            "verdict": word,
-            "oracle": f"{known.reference.backend} {known.reference.version}",
-            "divergence_metric": method.metric,
-            "divergence": found.of(method.metric),
-            "tolerance": method.tolerance,
-            "max_abs": found.max_abs,
-            "relative_rmse": found.relative_rmse,
-            "rows_off": found.rows_off,
-            "convention": explained.get(word, ""),
-        }
+            told |= {"verdict": ParityVerdict.ORACLE_MISSING, "message": first or wanted}
+        if excepted is not None:
+            link = f" ({excepted.reference})" if isinstance(excepted, Defect) else ""
+            told |= {"convention": excepted.sentence + link, "cause": excepted.name}
+            told["diagnosis"] = f"agrees with {excepted.name}"
+        elif isinstance(judging, _Comparison) and method.metric != "jaccard":
+            found = self._diagnose(spec, judging, outcome.repeatable)
+            told |= {"cause": found.name, "diagnosis": found.sentence} if found else {}
+        elif told.get("verdict") is ParityVerdict.CROSS_CHECK:
+            told["convention"] = method.stochastic
+        return told
+
+    def _load(self, digests: Iterable[str]) -> Arrays:
+        return tuple(load_array(self.root / "arrays", digest) for digest in digests)
+
+    def _compare(
+        self, role: ReferenceRole, spec: BindingSpec, predictions: Arrays, metric: DifferenceMetric, tolerance: float
+    ) -> _Comparison | str:
+        """Against a reference; or why there is none."""
+        known = self._reference(role, spec)
+        return known if isinstance(known, str) else _Comparison.of(known, predictions, metric, tolerance)
+
+    def _find_exception(
+        self, spec: BindingSpec, backend: str, predictions: Arrays, judging: _Comparison
+    ) -> tuple[Convention | None, str]:
+        """What is declared of the backend, if the reference predicts the same by it; or why that is not known."""
+        untold = ""
+        for exception in spec.method.exceptions(backend):
+            known = self._reference("transformed", spec)
+            if isinstance(known, str):
+                untold = known or f"No variants of {spec.method.transforms} are stored: run it with one thread."
+                break
+            base = _Comparison.of(judging.known, known.arrays, judging.metric, judging.tolerance)
+            if not base.agrees:
+                untold = f"{spec.method.transforms}, which computes the conventions, is itself off the reference."
+                break
+            arrays = known.variant(exception.name)
+            if not arrays:
+                reason = known.reference.untold.get(exception.name, "it was not asked for: run it again")
+                untold = f"{spec.method.transforms} did not predict with {exception.name}: {reason}"
+                continue
+            changed = known._replace(arrays=arrays)
+            variant = _Comparison.of(changed, predictions, judging.metric, judging.tolerance)
+            if variant.agrees and len(variant.found) == len(judging.found):
+                return exception, ""
+        return None, untold
+
+    def _diagnose(self, spec: BindingSpec, judging: _Comparison, repeatable: bool | None) -> Diagnosis | None:
+        """What the difference looks like, on the data set that is farthest off."""
+        worst, references = judging.worst, judging.known.arrays
+        if judging.agrees:
+            return describe_agreement(references[worst], judging.predictions[worst])
+        variants: dict[str, tuple[str, NDArray[np.float64]]] = {}
+        known = self._reference("transformed", spec)
+        if not isinstance(known, str):
+            sentences = {name: sentence for name, (sentence, _) in INPUT_PROBES.items()}
+            sentences |= {name: variant.sentence for name, variant in spec.method.variants.items()}
+            if not judging.found[0].within(judging.metric, judging.tolerance):
+                worst = 0  # of which the reference predicted all variants
+            for name in sentences:
+                arrays_of = known.variant(name)
+                if len(arrays_of) > worst:
+                    variants[name] = sentences[name], arrays_of[worst]
+        place = ensure_data(self.root / "data", spec.method, spec.size, BASE_SEED + worst)[0]
+        arrays = read_arrays(place)
+        marked = arrays.get("marked")
+        reference = references[worst]
+        evidence = Evidence(
+            allowed=allow_gap(reference, judging.metric, judging.tolerance),
+            x=arrays.get("X"),
+            marked=None if marked is None or marked.shape != reference.shape[:1] else marked != 0,
+            others=[other for position, other in enumerate(references) if position != worst],
+            variants=variants,
+            repeatable=repeatable,
+        )
+        return diagnose(reference, judging.predictions[worst], evidence)
 
     def _reference(self, role: ReferenceRole, spec: BindingSpec) -> _Known | str:
         """The reference, looked up once, or what is wrong with it. A damaged one costs only the cells that need it."""
@@ -183,17 +314,30 @@ class Judge:
                 if found is not None and role == "oracle" and oracle is not None:
                     wanted = found.backend == oracle.backend and is_oracle(oracle, found.versions)
                     found = found if wanted else None
-                self._found[key] = "" if found is None else _Known(found, self.store.array(found))
+                self._found[key] = (
+                    "" if found is None else _Known(found, self.store.predictions(found), self.store.arrays)
+                )
             except (FileFormatError, RunError) as error:
                 self._found[key] = str(error)
         return self._found[key]
 
-    def _marked(self, spec: BindingSpec) -> NDArray[np.bool_] | None:
-        """The rows that were put on a boundary, if the data have such rows."""
-        if spec.data_digest not in self._marks:
-            file = ensure_data(self.root / "data", spec.method, spec.size)[0] / "marked.csv"
-            self._marks[spec.data_digest] = read_csv(file) != 0 if file.exists() else None
-        return self._marks[spec.data_digest]
+
+def _tell_difference(found: _Comparison, method: MethodSpec, explained: ParityVerdict | None) -> dict[str, Any]:
+    """Gate 2, for everybody: the method's own metric and tolerance, on the data set that is farthest off."""
+    worst = found.found[found.worst]
+    stochastic = bool(method.stochastic)
+    verdict = decide_verdict(found.found, method.metric, method.tolerance, explained=explained, stochastic=stochastic)
+    return {
+        "verdict": verdict,
+        "oracle": f"{found.known.reference.backend} {found.known.reference.version}",
+        "divergence_metric": method.metric,
+        "divergence": worst.of(method.metric),
+        "tolerance": method.tolerance,
+        "max_abs": worst.max_abs,
+        "relative_rmse": worst.relative_rmse,
+        "rows_off": worst.rows_off,
+        "n_compared": len(found.found),
+    }
 
 
 def _is_own(backend: str) -> bool:
@@ -304,9 +448,7 @@ class ParityKind(RunKind):
             if isinstance(spec, BindingSpec) and spec.method.data in GENERATORS
         }
         root = self.folder.path.parent.parent / "parity"
-        rows = Judge(ReferenceStore(root / "oracles"), root, stores=False).rows(self.run, specs)
-        cells = [cell.key for cell in self.run.plan.cells if cell.spec.name in specs]
-        return dict(zip(cells, rows, strict=True))
+        return Judge(ReferenceStore(root / "oracles"), root, stores=False).rows(self.run, specs)
 
     @cached_property
     def findings(self) -> Any:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, MinLen
 from pydantic import Field, model_validator
 
 from boosters_eval.core.errors import ConfigError, RunError
@@ -50,22 +50,31 @@ class Size(NamedTuple):
         return f"{self.n}x{self.p}"
 
 
-class Convention(Model):
-    """A documented way in which a backend means something else, and how far apart that was measured to be.
+class Variant(Model):
+    """Something else that the reference can be asked for: what it predicts with other parameters."""
 
-    Outside the measured band it is no convention any more, but a divergence.
+    sentence: Annotated[str, MinLen(1)]
+    changes: Annotated[dict[str, ParameterValue], MinLen(1)]  # of the parameters that its session gets
+
+    @property
+    def name(self) -> str:
+        """What it is stored by: a mapping in one order."""
+        return ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(self.changes.items()))
+
+
+class Convention(Variant):
+    """A documented way in which a backend means something else.
+
+    It excuses only what the reference predicts as well, within the tolerance, once these parameters are changed.
     """
 
     backend: Annotated[str, MinLen(1)]
-    sentence: Annotated[str, MinLen(1)]
-    low: Annotated[float, Ge(0)]  # of the method's metric
-    high: Annotated[float, Gt(0)]
 
-    @model_validator(mode="after")
-    def _band_is_ordered(self) -> Self:
-        if self.low > self.high:
-            raise ConfigError(f"The band of a convention must have low <= high. Got {self.low} and {self.high}.")
-        return self
+
+class Defect(Convention):
+    """A known fault of somebody else's backend, proven as a convention is. It stays visible, and is no agreement."""
+
+    reference: Annotated[str, MinLen(1)]  # where it is described
 
 
 class Oracle(Model):
@@ -90,27 +99,45 @@ class MethodSpec(Model):
     metric: DifferenceMetric = "relative_rmse"
     tolerance: Annotated[float, Ge(0)] = 1e-9  # of the oracle
     binding_tolerance: Annotated[float, Ge(0)] = BINDING_TOLERANCE  # of the canonical binding, max abs
+    transformer: str = ""  # the backend that computes variants; '': the oracle, or the canonical one without an oracle
     conventions: tuple[Convention, ...] = ()
-    jumps: str = ""  # where predictions jump, so that few rows may be far off; else such rows are a divergence
-    stochastic: str = ""  # why no two implementations can agree; a mismatch is then a cross-check
+    defects: tuple[Defect, ...] = ()
+    probes: tuple[Variant, ...] = ()  # faults that a divergence may come from: they explain, and excuse nothing
+    stochastic: str = ""  # why no two selections can agree; a mismatch is then a cross-check
 
     @model_validator(mode="after")
     def _names_are_backends(self) -> Self:
-        references = [self.canonical, *([self.oracle.backend] if self.oracle else [])]
-        named = (*references, *(item.backend for item in self.conventions))
+        references = [self.canonical, self.transforms, *([self.oracle.backend] if self.oracle else [])]
+        named = (*references, *(item.backend for item in (*self.conventions, *self.defects)))
         unknown = next((name for name in named if name not in self.backends), None)
         if unknown:
             raise ConfigError(
                 f"The method '{self.name}' names the backend '{unknown}', which is not among its backends."
             )
+        if self.stochastic and self.metric != "jaccard":
+            raise ConfigError(
+                f"The method '{self.name}' is declared stochastic, which only a selection (metric 'jaccard') can be:"
+                " give numbers a tolerance."
+            )
         return self
+
+    @property
+    def transforms(self) -> str:
+        """The backend that computes the variants."""
+        return self.transformer or (self.oracle.backend if self.oracle else self.canonical)
 
     @property
     def parameters_digest(self) -> str:
         return compute_digest(json.dumps([self.name, self.parameters, self.timed], sort_keys=True), 16)
 
-    def convention(self, backend: str) -> Convention | None:
-        return next((item for item in self.conventions if item.backend == backend), None)
+    @property
+    def variants(self) -> dict[str, Variant]:
+        """All that are declared, by name."""
+        return {item.name: item for item in (*self.probes, *self.defects, *self.conventions)}
+
+    def exceptions(self, backend: str) -> tuple[Convention, ...]:
+        """What is declared of a backend, its conventions first."""
+        return tuple(item for item in (*self.conventions, *self.defects) if item.backend == backend)
 
 
 def list_defined(module: ModuleType, kind: type) -> list[Any]:

@@ -11,7 +11,15 @@ import numpy as np
 
 from boosters_eval.datasets.generated import Stream
 from boosters_eval.programs.parity.backend import ProcessBackend, PythonBackend, PythonSession
-from boosters_eval.programs.parity.method import Convention, GeneratedData, Generator, MethodSpec, Oracle, Size
+from boosters_eval.programs.parity.method import (
+    Convention,
+    GeneratedData,
+    Generator,
+    MethodSpec,
+    Oracle,
+    Size,
+    Variant,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,6 +114,66 @@ class IkplsScaled(Ikpls):
     scale = True
 
 
+class NumpyPls(PlsBackend):
+    """Written out, with what others do by convention as parameters."""
+
+    name = "numpy"
+    imports = ("numpy",)
+    distributions = ("numpy",)
+    install = "pip install numpy"
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        options = session.parameters
+        x, y = prepared["X"], prepared["Y"].reshape(len(prepared["X"]), -1)
+        mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
+        spread_x = x.std(axis=0, ddof=1) if options.get("scale_x") else 1.0
+        spread_y = y.std(axis=0, ddof=1) if options.get("scale_y") else 1.0
+        x, y, count = (x - mean_x) / spread_x, (y - mean_y) / spread_y, int(options["n_components"])
+        simpls = options.get("algorithm") == "simpls"
+        weights = _simpls(x, y, count) if simpls else _nipals(x, y, count, float(options.get("tol", 1e-28)))
+        return lambda new: ((new - mean_x) / spread_x) @ weights * spread_y + mean_y
+
+
+def _nipals(x: NDArray[np.float64], y: NDArray[np.float64], count: int, tol: float) -> NDArray[np.float64]:
+    """The coefficients; what was explained is taken from the columns after each component."""
+    found: list[tuple[NDArray[np.float64], ...]] = []
+    for _ in range(count):
+        u, last = y[:, 0], np.full(x.shape[1], 100.0)
+        for _ in range(10_000):
+            w = x.T @ u / (u @ u)
+            w /= np.sqrt(w @ w)
+            t = x @ w
+            q = y.T @ t / (t @ t)
+            u = y @ q / (q @ q)
+            change, last = w - last, w
+            if y.shape[1] == 1 or change @ change < tol:
+                break
+        p = x.T @ t / (t @ t)
+        x, y = x - np.outer(t, p), y - np.outer(t, q)
+        found.append((w, p, q))
+    weights, loadings, targets = (np.column_stack(parts) for parts in zip(*found, strict=True))
+    return weights @ np.linalg.solve(loadings.T @ weights, targets.T)
+
+
+def _simpls(x: NDArray[np.float64], y: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The coefficients; what was explained is taken from the covariance after each component."""
+    covariance, basis = x.T @ y, np.zeros((x.shape[1], 0))
+    coefficients = np.zeros((x.shape[1], y.shape[1]))
+    for _ in range(count):
+        w = covariance @ np.linalg.svd(covariance, full_matrices=False)[2][0]
+        w /= np.linalg.norm(x @ w)
+        t = x @ w
+        coefficients += np.outer(w, y.T @ t)
+        v = x.T @ t
+        for _ in range(2):
+            v = v - basis @ (basis.T @ v)
+        v /= np.linalg.norm(v)
+        basis = np.column_stack([basis, v])
+        covariance = covariance - np.outer(v, v @ covariance)
+    return coefficients
+
+
 class Pls4all(PlsBackend):
     """The raw binding of pls4all: NIPALS, centered, not scaled."""
 
@@ -185,33 +253,39 @@ class OctavePls(ProcessBackend):
 
 _BACKENDS = (
     *("pls4all", "pls4all.simpls", "pls4all.sklearn"),
-    *("sklearn", "sklearn.default", "ikpls", "ikpls.default"),
+    *("sklearn", "sklearn.default", "numpy", "ikpls", "ikpls.default"),
     *("R.kernelpls", "R.simpls", "octave.plsregress"),
 )
-MARGIN = 2.0  # a band reaches this factor beyond the smallest and the largest difference on the shipped sizes
-_SCALES = "It scales the columns to unit variance by default; the method only centers them."
+_SCALES_X = "By default it scales the columns of X to unit variance; the method only centers them."
+_SCALES = "By default it scales the columns of X and Y to unit variance; the method only centers them."
+_FACADE = "Its scikit-learn facade is a SIMPLS that scales the columns of X; the method is a NIPALS that does not."
 _STOPS = "Its NIPALS stops when the weights move by less than 1e-6, squared; the oracle's goes on to 1e-28."
 _SIMPLS = "SIMPLS deflates the covariance; with several targets its components are not those of NIPALS."
-
-
-def _conventions(sentence: str, low: float, high: float, *backends: str) -> tuple[Convention, ...]:
-    """One convention of several backends, from the smallest and the largest relative RMSE that was measured."""
-    return tuple(Convention(backend=name, sentence=sentence, low=low / MARGIN, high=high * MARGIN) for name in backends)
-
-
+_PROBES = (
+    Variant(sentence="agrees with one component less", changes={"n_components": 4}),
+    Variant(sentence="agrees with one component more", changes={"n_components": 6}),
+    Variant(sentence="agrees with SIMPLS", changes={"algorithm": "simpls"}),
+    Variant(sentence="agrees if the columns of X are scaled to unit variance", changes={"scale_x": True}),
+    Variant(sentence="agrees if the columns of Y are scaled to unit variance", changes={"scale_y": True}),
+)
 _SHARED = {
     "canonical": "pls4all",
     "oracle": Oracle(backend="sklearn", version=">=1.5"),
     "backends": _BACKENDS,
     "data": "latent",
     "tolerance": 1e-12,
+    "transformer": "numpy",
+    "probes": _PROBES,
 }
 PLS = MethodSpec(
     name="pls",
     description="Partial least squares with one target, centered, not scaled.",
     parameters={"n_components": 5, "n_targets": 1},
     sizes=(Size(200, 50), Size(1000, 50), Size(1000, 200)),
-    conventions=_conventions(_SCALES, 6.5e-4, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
+    conventions=(
+        Convention(backend="pls4all.sklearn", sentence=_SCALES_X, changes={"scale_x": True}),
+        Convention(backend="ikpls.default", sentence=_SCALES, changes={"scale_x": True, "scale_y": True}),
+    ),
     **_SHARED,
 )
 PLS2 = MethodSpec(
@@ -220,9 +294,13 @@ PLS2 = MethodSpec(
     parameters={"n_components": 5, "n_targets": 3},
     sizes=(Size(200, 50), Size(1000, 50)),
     conventions=(
-        *_conventions(_SCALES, 1.3e-3, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
-        *_conventions(_STOPS, 3.8e-7, 1.6e-6, "sklearn.default"),
-        *_conventions(_SIMPLS, 1.2e-4, 3.5e-4, "pls4all.simpls", "R.simpls", "octave.plsregress"),
+        Convention(backend="pls4all.sklearn", sentence=_FACADE, changes={"algorithm": "simpls", "scale_x": True}),
+        Convention(backend="ikpls.default", sentence=_SCALES, changes={"scale_x": True, "scale_y": True}),
+        Convention(backend="sklearn.default", sentence=_STOPS, changes={"tol": 1e-6}),
+        *(
+            Convention(backend=name, sentence=_SIMPLS, changes={"algorithm": "simpls"})
+            for name in ("pls4all.simpls", "R.simpls", "octave.plsregress")
+        ),
     ),
     **_SHARED,
 )

@@ -17,7 +17,7 @@ from boosters_eval.reports.document import Document, Listing, PlainTable, Sectio
 from boosters_eval.reports.findings import ReportedFindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.parity.request import OraclesListRequest, OraclesVerifyRequest, ParityRequest
 
-ReferenceRole = Literal["oracle", "canonical"]
-_ROLES = {"oracle": "reference", "canonical": "main binding"}
+ReferenceRole = Literal["oracle", "canonical", "transformed"]
+_ROLES = {"oracle": "reference", "canonical": "main binding", "transformed": "conventions"}
 
 
 class ReferenceKey(NamedTuple):
@@ -58,13 +58,22 @@ class StoredReference(Model):
     parameters_digest: str
     data_digest: str
     versions: dict[str, str] = Field(default_factory=dict)
-    prediction: str  # the digest of the array
+    predictions: tuple[str, ...]  # the digests of the arrays, for the base data and for further ones
     shape: tuple[int, ...]
+    n_sets: int = 0  # unlike data sets that it was run on
+    n_answers: int = 0  # unlike predictions on them
+    variants: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # what it predicts otherwise
+    untold: dict[str, str] = Field(default_factory=dict)  # why it has no prediction of a variant
     measured_at: str = ""
 
     @property
     def key(self) -> ReferenceKey:
         return ReferenceKey(self.role, self.method, self.size, self.parameters_digest, self.data_digest)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Those of all its arrays."""
+        return (*self.predictions, *(digest for digests in self.variants.values() for digest in digests))
 
     @property
     def version(self) -> str:
@@ -77,10 +86,14 @@ class ReferenceStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def save(self, reference: StoredReference, prediction: NDArray[np.float64]) -> None:
-        """Keep a reference; an older one of the same cell is replaced."""
-        if save_array(self.folder / "arrays", prediction) != reference.prediction:
-            raise ValueError("the digest of a reference must be that of its array")
+    @property
+    def arrays(self) -> Path:
+        return self.folder / "arrays"
+
+    def save(self, reference: StoredReference, arrays: Iterable[NDArray[np.float64]]) -> None:
+        """Keep a reference with its arrays; an older one of the same cell is replaced."""
+        if tuple(save_array(self.arrays, array) for array in arrays) != reference.digests:
+            raise ValueError("the digests of a reference must be those of its arrays")
         write_atomically(self.folder / reference.key.file, reference.model_dump_json(indent=1) + "\n", own=True)
 
     def find(self, key: ReferenceKey) -> StoredReference | None:
@@ -90,13 +103,14 @@ class ReferenceStore:
             raise FileFormatError(f"{path} is not the reference that its name says.")
         return found
 
-    def array(self, reference: StoredReference) -> NDArray[np.float64]:
-        """The prediction, verified against its digest and shape."""
-        array: NDArray[np.float64] = load_array(self.folder / "arrays", reference.prediction)
-        if array.shape != reference.shape:
-            name = reference.key.file.removesuffix(".json")
-            raise FileFormatError(f"The array of {name} has shape {array.shape}, not {reference.shape}.")
-        return array
+    def predictions(self, reference: StoredReference) -> tuple[NDArray[np.float64], ...]:
+        """The predictions, verified against their digests and shape."""
+        arrays = tuple(load_array(self.arrays, digest) for digest in reference.predictions)
+        for array in arrays:
+            if array.shape != reference.shape:
+                name = reference.key.file.removesuffix(".json")
+                raise FileFormatError(f"The array of {name} has shape {array.shape}, not {reference.shape}.")
+        return arrays
 
     def all(self) -> list[StoredReference]:
         return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
@@ -105,7 +119,10 @@ class ReferenceStore:
         """The name of each reference and what is wrong with it; '' if nothing is."""
         for path in sorted(self.folder.glob("*.json")):
             try:
-                self.array(self._read(path))
+                found = self._read(path)
+                self.predictions(found)
+                for digest in found.digests:
+                    load_array(self.arrays, digest)
             except BoostersEvalError as error:
                 yield path.stem, str(error)
             else:

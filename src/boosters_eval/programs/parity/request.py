@@ -12,6 +12,7 @@ from boosters_eval.core.request import (
     Accepted,
     InHome,
     Request,
+    choice,
     count,
     number,
     parameter,
@@ -91,8 +92,22 @@ class ParityRequest(_Timed, Request):
         help="Rows x columns: 1000x50. Default: those of each method.",
     )
     registry_cells: bool = parameter(False, help="Only the first size of each method.")
-    threads: Sequence[int] = parameter((1,), kind=count(1), help="Thread counts. Default: 1.")
+    full_matrix: bool = parameter(
+        False, help="All methods on all backends and sizes, with 1, 3, and 10 threads unless told otherwise."
+    )
+    threads: Sequence[int] = parameter(
+        (), kind=count(1), help="Thread counts. Default: 1, or 1, 3, and 10 for the full matrix."
+    )
     max_runs: int = parameter(40, kind=count(1), help="The most runs per cell.")
+    rounds: int | None = parameter(
+        None,
+        kind=count(1),
+        help="Rounds in which the backends of a method take turns, so that a speed-up has an interval. Default: 5, but"
+        " 1 if a cell has at most two runs.",
+    )
+    compare_all: bool = parameter(
+        False, help="Compare the predictions for all data sets of the protocol. Default: for three of them."
+    )
     max_cells: int | None = parameter(
         None, kind=count(1), help="Run only so many cells now, and defer the others. Default: all."
     )
@@ -103,12 +118,20 @@ class ParityRequest(_Timed, Request):
     out_csv: Path | None = parameter(
         None, kind=path(), typed=Path("parity.csv"), written=True, help="The file of all results."
     )
+    publish: Path | None = parameter(
+        None,
+        kind=path("a folder", "FOLDER"),
+        help="A folder for static pages of all results: the dashboard, Markdown, JSON, and CSV.",
+    )
     oracles: Path | None = _ORACLES
     registry: Sequence[Path] = _REGISTRY
 
     def check(self) -> None:
         """Refuse what contradicts itself."""
         super().check()
+        part = next((name for name in ("methods", "backends", "sizes", "registry_cells") if getattr(self, name)), None)
+        if self.full_matrix and part:
+            raise ConfigError(f"Use either {named('full_matrix')} or {named(part)}, not both.")
         if self.force and (self.resume or self.rerun_failed):
             raise ConfigError(
                 f"Use {named('force')} to run everything again, or {named('resume')} or {named('rerun_failed')} to keep"
@@ -133,6 +156,7 @@ class ParityGateRequest(Request):
         help="Backends of the project under test. Default: those that are marked as such ('parity list' shows it).",
     )
     allow_absent: bool = parameter(False, help="Accept backends of the project that are not installed here.")
+    registry: Sequence[Path] = _REGISTRY
 
 
 class ParityRenderRequest(Request):
@@ -158,6 +182,23 @@ class ParityListRequest(Request):
     program: ClassVar = "boosters_eval.programs.parity.catalog:list_available"
 
     registry: Sequence[Path] = _REGISTRY
+
+
+class ParityInitRequest(Request):
+    command: ClassVar = "parity init"
+    help: ClassVar = """Write a registry of your own, with a backend in your language to replace by yours.
+
+    It runs as it is: a method, its data, a reference in Python, and a backend that agrees with it.
+    """
+    program: ClassVar = "boosters_eval.programs.parity.templates:write_templates"
+
+    folder: Path = parameter(kind=path("a folder", "FOLDER"), argument=True, help="The folder to write to.")
+    language: str = parameter(
+        "python",
+        kind=choice("python", "command", "r", "octave", "c"),
+        help="Of the backend: python, command (any program), r, octave, or c (by ctypes). Default: python.",
+    )
+    force: bool = parameter(False, help="Replace the files that are there.")
 
 
 class OraclesListRequest(InHome, Request):

@@ -46,6 +46,9 @@ def _fit_for_a_cell(given: str) -> str:
 CellText = Annotated[str, AfterValidator(_fit_for_a_cell)]
 
 
+_LISTS = ("samples_ns", "rounds_ns", "predictions")  # written as JSON
+
+
 class ParityRow(FileModel):
     """One cell: how it ended, how far it is from its two references, and every time that was taken."""
 
@@ -76,7 +79,10 @@ class ParityRow(FileModel):
     max_abs: float | None = None
     relative_rmse: float | None = None
     rows_off: float | None = None
+    n_compared: int | None = None  # data sets whose predictions were compared; the one that is farthest off is told
     convention: CellText = ""  # the documented sentence, where the verdict rests on it
+    cause: CellText = ""  # the name of what the difference looks like
+    diagnosis: CellText = ""  # the same as a sentence
     # Times
     reported_ms: float | None = None
     median_ms: float | None = None  # the older name; always equal to reported_ms
@@ -90,16 +96,17 @@ class ParityRow(FileModel):
     fit_ms: float | None = None
     predict_ms: float | None = None
     samples_ns: tuple[int, ...] = ()
+    rounds_ns: tuple[tuple[int, ...], ...] = ()  # of further rounds, each in a process of its own
     threads_observed: int | None = None
     repeatable: bool | None = None
-    prediction: CellText = ""  # the digest of the stored array
+    predictions: tuple[CellText, ...] = ()  # the digests of the stored arrays
     versions_json: CellText = ""
     host_json: CellText = ""  # the machine: system, processor, BLAS, Python
     registry_json: CellText = ""  # the user's files that the run was given
     run_id: CellText = ""
     measured_at: CellText = ""
 
-    @field_validator("samples_ns", mode="before")
+    @field_validator(*_LISTS, mode="before")
     @classmethod
     def _from_json(cls, given: Any) -> Any:
         try:
@@ -174,7 +181,7 @@ def render_rows(rows: Iterable[ParityRow]) -> str:
 def _cell(name: str, value: Any) -> Any:
     if value is None:
         return ""
-    if name == "samples_ns":
+    if name in _LISTS:
         return json.dumps(value, separators=(",", ":"))
     if name not in _TEXT:
         return value

@@ -11,6 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, describe_error
+from boosters_eval.core.files import write_atomically
 from boosters_eval.core.terms import given, named, tell
 from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.journal import read_journal
@@ -18,14 +19,14 @@ from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.engine.runs import find_folder, list_run_folders
 from boosters_eval.engine.session import PlannedRun, check_names, continue_settings, open_session
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, find_versions
-from boosters_eval.programs.parity.binding import BindingSpec
+from boosters_eval.programs.parity.binding import COMPARED, BindingSpec
 from boosters_eval.programs.parity.catalog import list_declared, register_files
 from boosters_eval.programs.parity.findings import WORDS, ParityReport, build_parity_report, read_facts
 from boosters_eval.programs.parity.judge import Judge, make_row
 from boosters_eval.programs.parity.method import BASE_SEED, GENERATORS, METHODS, MethodSpec, Size, ensure_data
 from boosters_eval.programs.parity.references import find_root, open_store
 from boosters_eval.programs.parity.request import OraclesRefreshRequest, ParityRequest
-from boosters_eval.programs.parity.rows import ParityRow, RowKey, merge, read_rows, write_rows
+from boosters_eval.programs.parity.rows import ParityRow, RowKey, merge, read_rows, render_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from boosters_eval.reports.findings import ReportedFindings
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import Document
 
 PARITY = "parity"  # what these runs are read as
+ROUNDS = 5  # in which the backends of a method take turns, unless told
+SWEEP = (1, 3, 10)  # threads of the full matrix
+FEW_RUNS = 2  # which measure no time worth a second round
 _NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.DEFERRED, BindingStatus.NOT_IMPLEMENTED)
 
 
@@ -62,10 +66,10 @@ def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
         if method.oracle is None:
             tell(f"{method.name} has no reference implementation (oracle).")
         else:
-            backends[method.name] = (method.oracle.backend, method.canonical)
+            backends[method.name] = (method.oracle.backend, method.canonical, method.transforms)
     if not backends:
         return RefreshedOracles(())
-    whole = ParityRequest(**{**vars(request), "methods": tuple(backends), "max_runs": 1})
+    whole = ParityRequest(**{**vars(request), "methods": tuple(backends), "max_runs": 1, "rounds": 1})
     planned = plan_parity(whole, backends)
     if request.dry_run:
         return PlannedParity.of_rows(planned, request)
@@ -108,13 +112,20 @@ class ParityRun(ReportedFindings):
         for word in dict.fromkeys(line[4] for line in shown if line[4] in WORDS):
             screen.note(f"{word}: {WORDS[word].meaning}")
         for row in self.rows:
-            if row.status.started and row.status is not BindingStatus.OK and row.message:
-                screen.note(f"{row.spec} {row.backend}: {row.message}")
+            told = row.message if row.status.started and row.status is not BindingStatus.OK else _say_cause(row)
+            if told:
+                screen.note(f"{row.spec} {row.backend}: {told}")
 
     def conclude(self, screen: Screen) -> None:
         if self.out_csv is not None and not screen.quiet:
             screen.note(f"Written: {self.out_csv}")
             screen.note(f"To gate a release on it: boosters-eval parity gate --csv {quote(str(self.out_csv))}")
+
+
+def _say_cause(row: ParityRow) -> str:
+    """What a difference looks like; '' where there is none that matters."""
+    apart = any(word is not None and not word.agrees for word in (row.verdict, row.binding_verdict))
+    return "; ".join(filter(None, (row.diagnosis, row.convention, row.message))) if apart else ""
 
 
 class RefreshedOracles(ParityRun):
@@ -188,6 +199,7 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
 
     `backends` are those of each method, where they are not the same for all.
     """
+    n_rounds = request.rounds or (ROUNDS if request.max_runs > FEW_RUNS else 1)
     wanted = [BACKENDS[name].name for name in dict.fromkeys(_select(request.backends))]
     specs: list[BindingSpec] = []
     refs: list[CellRef] = []
@@ -199,7 +211,7 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
         for size in dict.fromkeys(Size(*size) for size in request.sizes) or sizes:
             reason = GENERATORS[method.data].missing(method)
             digest = "" if reason else _data_digest(request, method, size)
-            for threads in dict.fromkeys(request.threads):
+            for threads in dict.fromkeys(request.threads or (SWEEP if request.full_matrix else SWEEP[:1])):
                 position = len(specs)
                 spec = BindingSpec(
                     name=f"{method.name}/{size}@{threads}",
@@ -209,13 +221,15 @@ def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | 
                     data_digest=digest,
                     max_runs=request.max_runs,
                     budget_s=request.budget,
+                    compared=max(COMPARED, request.max_runs - 2) if request.compare_all else COMPARED,
                 )
                 specs.append(spec)
                 for backend in chosen:
                     row = _row_without_run(spec, backend, reason)
                     keys.append(make_row(spec, backend, BindingStatus.NOT_RUN).key)
                     if row is None:
-                        refs.append(CellRef(position, backend, BASE_SEED, None))
+                        rounds = (CellRef(position, backend, BASE_SEED, number or None) for number in range(n_rounds))
+                        refs.extend(rounds)
                     else:
                         absent.append(row)
     return _reduce(request, ParityPlan(Plan.of(PARITY, specs, refs), tuple(absent), keys=tuple(keys)))
@@ -240,17 +254,20 @@ def _reduce(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     known = _known_rows(request, plan, specs)
     kept: list[ParityRow] = []
     deferred: list[ParityRow] = []
-    refs: list[CellRef] = []
+    chosen: list[tuple[int, str]] = []
     for ref, cell in zip(plan.refs, plan.cells, strict=True):
+        if ref.fold is not None:  # a further round of a cell
+            continue
         fresh = make_row(specs[cell.spec.name], cell.target.name, BindingStatus.NOT_RUN)
         earlier = known.get(fresh.key)
         if earlier is not None and not _must_run(earlier, request):
             kept.append(earlier)
-        elif request.max_cells is not None and len(refs) >= request.max_cells:
+        elif request.max_cells is not None and len(chosen) >= request.max_cells:
             told = f"put off by {given('max_cells', request.max_cells)}: {given('resume')} runs it"
             deferred.append(fresh.model_copy(update={"status": BindingStatus.DEFERRED, "message": told}))
         else:
-            refs.append(ref)
+            chosen.append((ref.spec, ref.target))
+    refs = [ref for ref in plan.refs if (ref.spec, ref.target) in chosen]
     if len(refs) < len(plan.refs):
         plan = Plan.of(PARITY, plan.specs, refs)
     return ParityPlan(plan, (*whole.absent, *deferred), tuple(kept), specs, whole.keys)
@@ -274,7 +291,7 @@ def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingS
         rows = [row for row in rows if row.run_id in since]
         if request.max_cells is None and not rows:
             return {}
-        rows += _judge(request).rows(run, specs)
+        rows += _judge(request).rows(run, specs).values()
     return {row.key: row for row in merge(rows)}
 
 
@@ -312,9 +329,9 @@ def _execute_plan(request: ParityRequest, planned: ParityPlan) -> list[ParityRow
                 folder = find_folder(planned.plan, request.home)
                 with contextlib.suppress(BoostersEvalError):  # the cells that finished, and the others as not run
                     if folder is not None:
-                        _write(request, planned, judge, judge.rows(folder.load(), planned.specs))
+                        _write(request, planned, judge, list(judge.rows(folder.load(), planned.specs).values()))
                 raise
-        judged = judge.rows(run, planned.specs)
+        judged = list(judge.rows(run, planned.specs).values())
     return _write(request, planned, judge, judged)
 
 
@@ -329,10 +346,26 @@ def _write(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: li
     fresh = [row.model_copy(update=files) for row in (*planned.absent, *judged)]
     found = {row.key: row for row in merge(kept, fresh)}
     rows = [found[key] for key in planned.keys]
+    whole = rows
     if request.out_csv is not None:
-        before = read_rows(request.out_csv) if request.out_csv.exists() else []
-        write_rows(request.out_csv, merge(before, rows))
+        whole = merge(read_rows(request.out_csv) if request.out_csv.exists() else [], rows)
+        write_rows(request.out_csv, whole)
+    if request.publish is not None:
+        publish(whole, request.publish)
     return rows
+
+
+def publish(rows: Sequence[ParityRow], folder: Path) -> None:
+    """Static pages, for any web server: the dashboard is the index."""
+    report = build_parity_report(rows, list_declared(rows))
+    pages = {
+        "index.html": report.to_html(),
+        "parity.md": report.to_markdown(),
+        "parity.json": report.to_json(),
+        "parity.csv": render_rows(rows),
+    }
+    for name, content in pages.items():
+        write_atomically(folder / name, content)
 
 
 def _inputs(root: Path, cell: Cell, scratch: Path) -> dict[str, str]:  # noqa: ARG001 (all cells share them)

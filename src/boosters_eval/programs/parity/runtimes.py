@@ -18,7 +18,7 @@ from boosters_eval.core.errors import RunError
 from boosters_eval.programs.parity.backend import PythonBackend, PythonSession
 from boosters_eval.programs.parity.method import SHARED
 from boosters_eval.programs.parity.pls import PIP
-from boosters_eval.programs.parity.trees import MODEL_FILES
+from boosters_eval.programs.parity.trees import MODEL_FILES, alter_lightgbm, alter_xgboost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,18 +79,22 @@ _XGBOOST = ("xgboost-cpu", "xgboost")  # of which one is installed
 def open_xgboost(session: PythonSession) -> Any:
     import xgboost as xgb
 
-    return xgb.Booster({"nthread": session.threads}, model_file=find_model(session))
+    content = find_model(session).read_bytes()
+    return xgb.Booster({"nthread": session.threads}, model_file=bytearray(alter_xgboost(content, session.parameters)))
 
 
 def _missing_value(session: PythonSession) -> float:
-    return 0.0 if session.parameters["variant"] == "missing_zero" else np.nan
+    default = "zero" if session.parameters["variant"] == "missing_zero" else "nan"
+    return 0.0 if session.parameters.get("missing", default) == "zero" else np.nan
 
 
 def _predict_xgboost(session: PythonSession, model: Any) -> Predict:
     import xgboost as xgb
 
     options = {"missing": _missing_value(session), "nthread": session.threads}
-    return lambda x: model.predict(xgb.DMatrix(x, **options))
+    end = model.best_iteration + 1 if session.parameters.get("iterations") == "best" else model.num_boosted_rounds()
+    end -= int(session.parameters.get("leave_out", 0))
+    return lambda x: model.predict(xgb.DMatrix(x, **options), iteration_range=(0, end))
 
 
 @runtime("xgboost.native", "xgboost", of=(*_XGBOOST, "numpy"), own=True)
@@ -103,7 +107,7 @@ def xgboost_inplace(session: PythonSession) -> Predict:
     return partial(open_xgboost(session).inplace_predict, missing=_missing_value(session))
 
 
-@runtime("xgboost.sklearn", "xgboost", "sklearn.base", of=(*_XGBOOST, "numpy"), own=True)
+@runtime("xgboost.sklearn", "xgboost", "sklearn.base", of=(*_XGBOOST, "numpy"))
 def xgboost_sklearn(session: PythonSession) -> Predict:
     """XGBoost's regressor with the interface of scikit-learn. It is loaded from the file, and knows no more."""
     import xgboost as xgb
@@ -126,12 +130,14 @@ def xgboost_reloaded(session: PythonSession) -> Predict:
 def open_lightgbm(session: PythonSession) -> Any:
     import lightgbm as lgb
 
-    return lgb.Booster(model_file=str(find_model(session)))
+    return lgb.Booster(model_str=alter_lightgbm(find_model(session).read_text(), session.parameters))
 
 
 @runtime("lightgbm.native", "lightgbm", of=("lightgbm", "numpy"), own=True)
 def lightgbm_native(session: PythonSession) -> Predict:
-    return partial(open_lightgbm(session).predict, num_threads=session.threads)
+    model = open_lightgbm(session)
+    count = model.num_trees() - int(session.parameters.get("leave_out", 0))
+    return partial(model.predict, num_iteration=count, num_threads=session.threads)
 
 
 @runtime("lightgbm.reloaded", "lightgbm", of=("lightgbm", "numpy"), own=True)
@@ -150,7 +156,9 @@ def open_catboost(session: PythonSession) -> Any:
 
 @runtime("catboost.native", "catboost", of=("catboost", "numpy"), own=True)
 def catboost_native(session: PythonSession) -> Predict:
-    return partial(open_catboost(session).predict, thread_count=session.threads)
+    model = open_catboost(session)
+    count = model.tree_count_ - int(session.parameters.get("leave_out", 0))
+    return partial(model.predict, ntree_end=count, thread_count=session.threads)
 
 
 @runtime("catboost.reloaded", "catboost", of=("catboost", "numpy"), own=True)

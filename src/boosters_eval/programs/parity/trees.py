@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.datasets.generated import Stream
-from boosters_eval.programs.parity.method import GeneratedData, Generator, MethodSpec, Oracle, Size
+from boosters_eval.programs.parity.method import (
+    Convention,
+    Defect,
+    GeneratedData,
+    Generator,
+    MethodSpec,
+    Oracle,
+    ParameterValue,
+    Size,
+    Variant,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
@@ -150,12 +162,104 @@ def _beside(value: float, step: int, *, single: bool) -> float:
     return float(np.nextafter(kind(value), kind(step * np.inf)) if step else kind(value))
 
 
+def alter_xgboost(content: bytes, changes: Mapping[str, ParameterValue]) -> bytes:
+    """The model as somebody would read it who ignores the drop weights, or swaps the direction of missing values."""
+    if not {"drop_weights", "missing_direction"} & changes.keys():
+        return content
+    found = json.loads(content)
+    booster = found["learner"]["gradient_booster"]
+    if changes.get("drop_weights") == "ignored" and "weight_drop" in booster:
+        booster["weight_drop"] = [1.0] * len(booster["weight_drop"])
+    if changes.get("missing_direction") == "swapped":
+        for tree in booster.get("gbtree", booster)["model"]["trees"]:
+            tree["default_left"] = [1 - side for side in tree["default_left"]]
+    return json.dumps(found).encode()
+
+
+def alter_lightgbm(text: str, changes: Mapping[str, ParameterValue]) -> str:
+    """The model as somebody would read it who rounds thresholds, ignores linear leaves, or swaps the direction."""
+    if not {"thresholds", "linear_leaves", "missing_direction"} & changes.keys():
+        return text
+    lines = []
+    for line in text.splitlines():
+        name, _, values = line.partition("=")
+        if name == "tree_sizes":  # of a text that is changed
+            continue
+        if name == "threshold" and changes.get("thresholds") == "float32":
+            line = f"{name}={' '.join(f'{float(np.float32(value)):.17g}' for value in values.split())}"  # noqa: PLW2901
+        if name == "is_linear" and changes.get("linear_leaves") == "ignored":
+            line = "is_linear=0"  # noqa: PLW2901
+        if name in _LINEAR and changes.get("linear_leaves") == "ignored":
+            continue
+        if name == "decision_type" and changes.get("missing_direction") == "swapped":
+            flags = (int(value) for value in values.split())
+            line = f"{name}={' '.join(str(flag if flag & 1 else flag ^ 2) for flag in flags)}"  # noqa: PLW2901
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+_LINEAR = ("leaf_const", "num_features", "leaf_features", "leaf_coeff")
 _RUNTIMES = {
     "xgboost": ("native", "inplace", "sklearn", "reloaded", "boosters", "onnxruntime", "treelite", "tl2cgen"),
     "lightgbm": ("native", "reloaded", "boosters", "onnxruntime", "treelite", "tl2cgen", "lleaves"),
     "catboost": ("native", "reloaded", "onnxruntime", "c++"),
 }
 _VERSIONS = {"xgboost": ">=3", "lightgbm": ">=4.3", "catboost": ">=1.2.5"}
+
+
+_PROBES = {
+    "xgboost": (
+        Variant(sentence="agrees without the last tree", changes={"leave_out": 1}),
+        Variant(sentence="agrees if missing values go to the other side", changes={"missing_direction": "swapped"}),
+        Variant(sentence="agrees without the drop weights of dart", changes={"drop_weights": "ignored"}),
+        Variant(sentence="agrees with the trees up to the best one alone", changes={"iterations": "best"}),
+        Variant(sentence="agrees if only NaN is missing", changes={"missing": "nan"}),
+        Variant(sentence="agrees if 0 is missing", changes={"missing": "zero"}),
+    ),
+    "lightgbm": (
+        Variant(sentence="agrees without the last tree", changes={"leave_out": 1}),
+        Variant(sentence="agrees if missing values go to the other side", changes={"missing_direction": "swapped"}),
+        Variant(sentence="agrees if thresholds are rounded to float32", changes={"thresholds": "float32"}),
+        Variant(sentence="agrees without the linear models of the leaves", changes={"linear_leaves": "ignored"}),
+    ),
+    "catboost": (Variant(sentence="agrees without the last tree", changes={"leave_out": 1}),),
+}
+# What is declared of a backend: its runtime, by library and variant of the model.
+_BEST = "The interface of scikit-learn predicts with the trees up to the best one; a Booster uses all."
+_LOST = "The file of a model does not hold which value means missing: whoever loads it must tell."
+_NO_DROP = "It ignores the drop weights of dart."
+_SINGLE = "It compares in single precision: LightGBM's thresholds are of double precision."
+_NO_LINEAR = "It ignores the linear models of the leaves."
+_XGBOOST_IO = "https://github.com/dmlc/xgboost/issues/11719"
+_DART = "https://xgboost.readthedocs.io/en/stable/tutorials/dart.html"
+_ONNX_SINGLE = "https://github.com/onnx/onnxmltools/issues/708"
+_EXCEPTIONS: dict[tuple[str, str], tuple[tuple[str, str, dict[str, ParameterValue], str], ...]] = {
+    ("xgboost", "early_stopping"): (("sklearn", _BEST, {"iterations": "best"}, ""),),
+    ("xgboost", "missing_zero"): (("sklearn", _LOST, {"missing": "nan"}, _XGBOOST_IO),),
+    ("xgboost", "dart"): (
+        ("onnxruntime", _NO_DROP, {"drop_weights": "ignored"}, _DART),
+        ("boosters", _NO_DROP, {"drop_weights": "ignored"}, _DART),
+    ),
+    ("lightgbm", "plain"): (
+        ("onnxruntime", _SINGLE, {"thresholds": "float32"}, _ONNX_SINGLE),
+        ("boosters", _SINGLE, {"thresholds": "float32"}, _ONNX_SINGLE),
+    ),
+    ("lightgbm", "missing"): (
+        ("onnxruntime", _SINGLE, {"thresholds": "float32"}, _ONNX_SINGLE),
+        ("boosters", _SINGLE, {"thresholds": "float32"}, _ONNX_SINGLE),
+    ),
+    ("lightgbm", "linear"): (
+        ("onnxruntime", _NO_LINEAR, {"linear_leaves": "ignored", "thresholds": "float32"}, _ONNX_SINGLE),
+        ("lleaves", _NO_LINEAR, {"linear_leaves": "ignored"}, "https://github.com/siboehm/lleaves/issues/78"),
+    ),
+}
+
+
+def _except(library: str, variant: str, *, known: bool) -> Iterator[dict[str, Any]]:
+    for runtime, sentence, changes, reference in _EXCEPTIONS.get((library, variant), ()):
+        if bool(reference) is known:
+            told = {"reference": reference} if known else {}
+            yield {"backend": f"{library}.{runtime}", "sentence": sentence, "changes": changes, **told}
 
 
 def _method(library: str, variant: str, description: str) -> MethodSpec:
@@ -170,7 +274,9 @@ def _method(library: str, variant: str, description: str) -> MethodSpec:
         parameters={"library": library, "variant": variant},
         sizes=(Size(2000, 10), Size(10000, 10)),
         timed=("predict",),
-        jumps="A prediction jumps where a value lies on a threshold of a tree.",
+        conventions=tuple(Convention(**told) for told in _except(library, variant, known=False)),
+        defects=tuple(Defect(**told) for told in _except(library, variant, known=True)),
+        probes=_PROBES[library],
         tolerance=2e-5,  # single precision: 200 trees are added up with a relative error of 6e-8 to 1e-7 each
         binding_tolerance=1e-6,
     )

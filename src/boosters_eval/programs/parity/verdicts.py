@@ -11,13 +11,11 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from boosters_eval.programs.parity.method import Convention, DifferenceMetric
-
-FEW_ROWS = 0.01  # of rows without a mark: a larger share is no boundary effect
-FEW_MARKED_ROWS = 0.5  # of rows that were made to sit on a boundary
-FAR = 10.0  # times the tolerance: a row on the other side of a boundary is far off, or it is no boundary effect
+    from boosters_eval.programs.parity.method import DifferenceMetric
 
 
 class Word(Enum):
@@ -43,6 +41,7 @@ class BindingStatus(Word):
     CRASHED = "crashed", "The process died."
     REFUSED = "refused", "The backend declined."
     FAILED = "failed", "The run failed, or returned no valid prediction."
+    STALE = "stale", "The answer does not depend on the input: other data got the same bits."
 
     @property
     def absent(self) -> bool:
@@ -67,9 +66,9 @@ class ParityVerdict(Word):
 
     BIT_EXACT = "bit_exact", "The same bits as the reference."
     ROUNDING = "rounding", "Every row is within the tolerance."
-    BOUNDARY = "boundary", "Few rows are off, and far: they sit on the edge of a decision."
-    CONVENTION = "convention", "A documented difference, as large as it was measured to be."
-    CROSS_CHECK = "cross_check", "Both are stochastic, and cannot agree."
+    CONVENTION = "convention", "It agrees with the reference once that follows the backend's documented convention."
+    KNOWN_DEFECT = "known_defect", "It differs by a known fault, which the reference reproduces."
+    CROSS_CHECK = "cross_check", "Both selections are stochastic, and cannot agree."
     DIVERGENT = "divergent", "The predictions differ."
     NO_ORACLE = "no_oracle", "The method has no reference implementation (oracle), so nothing was compared."
     ORACLE_MISSING = (
@@ -80,7 +79,7 @@ class ParityVerdict(Word):
     @property
     def agrees(self) -> bool:
         """Whether the gate lets it pass. The absence of a reference is no agreement, but no divergence either."""
-        return self not in (ParityVerdict.DIVERGENT, ParityVerdict.ORACLE_MISSING)
+        return self not in (ParityVerdict.DIVERGENT, ParityVerdict.KNOWN_DEFECT, ParityVerdict.ORACLE_MISSING)
 
 
 class IncomparableError(BoostersEvalError):
@@ -95,7 +94,6 @@ class Difference:
     relative_rmse: float
     rows_off: float  # the share of rows that are off by more than the tolerance
     excess: float  # the largest gap, in units of what the tolerance allows
-    marked_only: bool  # every row that is off was made to sit on a boundary
     jaccard: float | None = None  # the distance of two selections; None: these are no selections
 
     def of(self, metric: DifferenceMetric) -> float:
@@ -104,13 +102,16 @@ class Difference:
             return self.max_abs if self.jaccard is None else self.jaccard
         return self.max_abs if metric == "max_abs" else self.relative_rmse
 
+    def within(self, metric: DifferenceMetric, tolerance: float) -> bool:
+        """Whether every row, or the selection, is within the tolerance."""
+        return self.of(metric) <= tolerance if metric == "jaccard" else self.rows_off == 0
+
 
 def measure_difference(
     reference: NDArray[np.float64],
     prediction: NDArray[np.float64],
     metric: DifferenceMetric,
     tolerance: float,
-    marked: NDArray[np.bool_] | None = None,
 ) -> Difference:
     """Compare element by element. The tolerance is of the root mean square of the reference, unless it is absolute."""
     if prediction.shape != reference.shape:
@@ -120,17 +121,19 @@ def measure_difference(
     with np.errstate(over="ignore"):  # a gap that is too large for a number is infinite, and off
         gaps = np.abs(prediction - reference)
     scale, rmse, largest = _root_mean_square(reference), _root_mean_square(gaps), float(gaps.max(initial=0.0))
-    allowed = tolerance if metric == "max_abs" else tolerance * scale
+    allowed = allow_gap(reference, metric, tolerance)
     off = (gaps > allowed).reshape(len(gaps), -1).any(axis=1)
-    if marked is not None and marked.shape != off.shape:
-        raise IncomparableError(f"The data mark {len(marked)} rows. Got a prediction of {len(off)} instead.")
     return Difference(
         max_abs=largest,
         relative_rmse=_ratio(rmse, scale),
         rows_off=float(off.mean()) if len(off) else 0.0,
         excess=_ratio(largest, allowed),
-        marked_only=marked is not None and not (off & ~marked).any(),
     )
+
+
+def allow_gap(reference: NDArray[np.float64], metric: DifferenceMetric, tolerance: float) -> float:
+    """How far a number may be off."""
+    return tolerance if metric == "max_abs" else tolerance * _root_mean_square(reference)
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:
@@ -161,34 +164,24 @@ def _measure_selections(reference: NDArray[np.float64], prediction: NDArray[np.f
         relative_rmse=float(unlike.mean()),
         rows_off=float(unlike.mean()),
         excess=float("inf") if unlike.any() else 0.0,
-        marked_only=False,
         jaccard=distance,
     )
 
 
 def decide_verdict(
-    found: Difference,
+    found: Sequence[Difference],
     metric: DifferenceMetric,
     tolerance: float,
     *,
-    marked_rows: bool = False,
-    jumps: bool = False,
-    convention: Convention | None = None,
-    band_metric: DifferenceMetric | None = None,
+    explained: ParityVerdict | None = None,
     stochastic: bool = False,
 ) -> ParityVerdict:
-    """The one place in which a difference becomes a word. No rule depends on a name.
+    """The one place in which differences, one for each data set, become a word. No rule depends on a name or a size.
 
-    Only predictions that jump can be far off in few rows without being wrong: one bad row of a linear method is a bug.
-    A convention's band is of the method's own metric, which may be another one than that of the tolerance.
+    `explained` is what the reference reproduced: a convention, or a known defect.
     """
-    if found.max_abs == 0:
+    if all(one.max_abs == 0 for one in found):
         return ParityVerdict.BIT_EXACT
-    if found.rows_off == 0 if metric != "jaccard" else found.of(metric) <= tolerance:
+    if all(one.within(metric, tolerance) for one in found):
         return ParityVerdict.ROUNDING
-    if convention is not None and convention.low <= found.of(band_metric or metric) <= convention.high:
-        return ParityVerdict.CONVENTION
-    few = found.marked_only and found.rows_off <= FEW_MARKED_ROWS if marked_rows else found.rows_off <= FEW_ROWS
-    if jumps and few and found.excess > FAR and found.jaccard is None:
-        return ParityVerdict.BOUNDARY
-    return ParityVerdict.CROSS_CHECK if stochastic else ParityVerdict.DIVERGENT
+    return explained or (ParityVerdict.CROSS_CHECK if stochastic else ParityVerdict.DIVERGENT)

@@ -18,6 +18,7 @@ while true
       v = struct("octave_statistics", d.version, "octave", version(), "BLAS", version("-blas"));
       answer(struct("versions", v));
     case "load"
+      if exist("maxNumCompThreads"), maxNumCompThreads(q.threads); end
       t0 = tic; x = csvread(q.x); y = csvread(q.y); s = toc(t0);
       answer(struct("elapsed_s", s));
     case "prepare"
