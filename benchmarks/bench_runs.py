@@ -1,9 +1,10 @@
-"""Whole runs: `quick` over a plain joblib script with the same fits, and `full` over the time of its fits alone."""
+"""Whole runs: `quick` over a plain joblib script, `full` over the time of its fits alone, and what predictions cost."""
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 PROGRAM = [sys.executable, "-m", "boosters_eval"]
 SCRIPT = Path(__file__).with_name("_joblib_quick.py")
 PAIRS = 5
+COSTS = 9  # pairs of runs with and without predictions
 
 
 def seconds(command: list[str], home: str) -> float:
@@ -98,5 +100,34 @@ def full() -> bool:
     return ratio <= 1.12
 
 
+def predictions() -> bool:
+    """What keeping predictions adds to a run of short fits on many rows: its wall, and CPU time, which is steadier."""
+    walls, cpus = [], []
+    with tempfile.TemporaryDirectory() as home:
+        kept = [*PROGRAM, "compare", "-d", "california", "--jobs", "2", "-q"]
+        left = [*kept, "--no-predictions"]
+        seconds(kept, home)
+        for number in range(COSTS):
+            took = {len(each): _measure(each, home) for each in ((kept, left) if number % 2 else (left, kept))}
+            wall, cpu = (a / b for a, b in zip(took[len(kept)], took[len(left)], strict=True))
+            walls.append(wall)
+            cpus.append(cpu)
+    wall, cpu = statistics.median(walls), statistics.median(cpus)
+    print(f"     with over without predictions: CPU time {cpu:.3f}, walls {min(walls):.2f} to {max(walls):.2f}")
+    print(f"{'ok  ' if wall <= 1.02 else 'MISS'} predictions kept: wall {wall:.3f} (target at most 1.02)")
+    return wall <= 1.02
+
+
+def _measure(command: list[str], home: str) -> tuple[float, float]:
+    """Seconds of wall and of CPU, the children's included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = seconds(command, home)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+PARTS = {"quick": quick, "full": full, "predictions": predictions}
+
 if __name__ == "__main__":
-    sys.exit(0 if all([quick(), full()] if "full" not in sys.argv[1:] else [full()]) else 1)
+    held = [PARTS[name]() for name in sys.argv[1:] or PARTS]
+    sys.exit(0 if all(held) else 1)
