@@ -486,8 +486,8 @@ class _Assembly:
         """A column that is a condition of one model: those of the row's entries that are of it have it."""
         column = self.columns[c]
         names, _, _, _ = self._row_names(self.layout.rows[r], r)
-        told = {**names, **{role: name for role, name in column.names.items() if name and role != "metrics"}}
-        model, dataset, _ = self._find_names({**told, "metrics": "value"}, column, "")
+        names.update({role: name for role, name in column.names.items() if name})
+        model, dataset, _ = self._find_names({**names, "metrics": "value"}, column, "")
         for identity, draft in self.drafts.items():
             if identity.row == self.groups[r][0] and identity.model == model:
                 self._set_condition(draft, column.condition, values.spell(cell.text))

@@ -179,8 +179,8 @@ def _find_result(
         ways = [what for what, a, b in (
             ("table", first[0].id, second[0].id), ("model", first[1].row, second[1].row),
             ("dataset", first[1].dataset, second[1].dataset)) if a != b]  # fmt: skip
-        names = " and ".join(f"'{make_target_name(table.id, one.row, one.dataset)}'" for table, one, _ in left[:2])
-        raise FileFormatError(f"{place}: It fits {names}: say the {ways[0] if ways else 'metric'}.")
+        two = " and ".join(f"'{make_target_name(table.id, one.row, one.dataset)}'" for table, one, _ in left[:2])
+        raise FileFormatError(f"{place}: It fits {two}: say the {ways[0] if ways else 'metric'}.")
     return left[0]
 
 
@@ -211,8 +211,8 @@ def _measure(key: _Key, found: Sequence[_Value]) -> Measured:
         by_metric.setdefault(one.metric, []).append(one)
     summaries: dict[str, Summary] = {}
     for metric, ones in by_metric.items():
-        seeds = Counter(one.seed for one in ones if one.seed is not None)
-        again = next((seed for seed, count in seeds.items() if count > 1), None)
+        counts = Counter(one.seed for one in ones if one.seed is not None)
+        again = next((seed for seed, count in counts.items() if count > 1), None)
         if again is not None:
             place = [one.place for one in ones if one.seed == again][1]
             raise FileFormatError(f"{place}: There is already a '{metric}' of '{key.row}' with the seed {again}.")

@@ -101,7 +101,8 @@ def _match_columns(reference: Numbers, prediction: Numbers, allowed: float) -> D
     """Columns, such as targets, classes or components, in another order or with another sign."""
     if reference.ndim != 2 or reference.shape[1] < 2:
         return None
-    order, signs = [], []
+    order: list[int] = []
+    signs: list[int] = []
     for column in prediction.T:
         fits = [
             (position, sign)
@@ -165,6 +166,10 @@ def _to_float32(values: Numbers) -> Numbers:
     return values.astype(np.float32).astype(np.float64)
 
 
+def _rounding_to(digits: int) -> Callable[[Numbers], Numbers]:
+    return lambda values: np.round(values, digits)
+
+
 _FORMS: tuple[tuple[str, str, Callable[[Numbers], Numbers]], ...] = (
     ("sign", "the sign is flipped", np.negative),
     ("output_float32", "agrees after rounding the predictions to float32", _to_float32),
@@ -177,7 +182,7 @@ _FORMS: tuple[tuple[str, str, Callable[[Numbers], Numbers]], ...] = (
         (
             "output_decimals",
             f"agrees after rounding the predictions to {count_of(digits, 'decimal')}",
-            lambda values, digits=digits: np.round(values, digits),
+            _rounding_to(digits),
         )
         for digits in range(9)
     ),
@@ -322,7 +327,7 @@ def _locate(off: NDArray[np.bool_], rows: Rows, evidence: Evidence) -> Iterator[
 
 def _holds(kind: NDArray[np.bool_], off: NDArray[np.bool_]) -> bool:
     """Whether all rows that are off are of a kind, which not all rows are; one or two may be so by chance."""
-    return bool(kind[off].all() and not kind.all() and off.sum() >= min(_ENOUGH, kind.sum()))
+    return bool(kind[off].all() and not kind.all() and off.sum() >= min(_ENOUGH, int(kind.sum())))
 
 
 def _separate(off: NDArray[np.bool_], x: Numbers) -> Iterator[tuple[str, str]]:
