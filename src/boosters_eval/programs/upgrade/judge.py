@@ -236,7 +236,7 @@ class _Judge:
         """The defaults that explain a change: with the same value in both versions there is none."""
         found: dict[str, str] = {}
         for words, native in _DEFAULTS.get(self.prepared.library, {}).items():
-            left = [name for name in names if name not in found and not native.keys() & self._spec(name).native.keys()]
+            left = [name for name in names if name not in found and not native.keys() & self._spec(name).passed.keys()]
             if left:
                 plan = plan_again(self.prepared, left, (OLD, NEW), native)
                 cells = judge_pairs(plan, self._train(plan), self.prepared.request.tolerance)

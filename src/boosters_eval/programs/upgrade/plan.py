@@ -224,7 +224,7 @@ def _specify(
         **fields,
         edition=edition,
         asked=cell.names if cell.config is None else None,
-        native=own if native is None else native,
+        passed=own if native is None else native,
         only_native=native is not None,
         saves=derive_seeds(1)[0],
     )
@@ -239,7 +239,7 @@ def plan_again(
 ) -> Plan:
     """Some cells once more, perhaps with further native parameters; a spec keeps its name, and so its models' seeds."""
     chosen = [spec for spec in prepared.plan.specs if isinstance(spec, UpgradeSpec) and spec.name in names]
-    specs = [spec.replace(saves=None, native={**spec.native, **(native or {})}) for spec in chosen]
+    specs = [spec.replace(saves=None, passed={**spec.passed, **(native or {})}) for spec in chosen]
     place = {spec.name: at for at, spec in enumerate(specs)}
     refs = [
         CellRef(place[name], *ref[1:])

@@ -55,7 +55,7 @@ class UpgradeSpec(FitSpec):
     workload: Literal["upgrade"] = "upgrade"  # type: ignore[assignment]  # everything else is as in a fit
     edition: str  # the version whose table translates
     asked: tuple[str, ...] | None = None  # the canonical parameters that are passed; None: all of them
-    native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters, which win; None takes one away
+    passed: dict[str, Any] = Field(default_factory=dict)  # native parameters, which win; None takes one away
     only_native: bool = False  # whether nothing else is passed but the task, the seed and the threads
     saves: int | None = None  # the seed whose model is saved
 
@@ -127,12 +127,12 @@ def select_native(runner: type[Runner], request: FitRequest, spec: UpgradeSpec) 
     if spec.only_native:
         kept = (*rules.ALWAYS, "n_estimators", "early_stopping_rounds", rules.SILENT)
         native = {name: value for name, value in native.items() if found.origins.get(name, "objective") in kept}
-    merged = {**native, **spec.native}
+    merged = {**native, **spec.passed}
     return replace(
         found,
         native={name: value for name, value in merged.items() if value is not None},
         marks=(),
-        origins={**found.origins, **dict.fromkeys(spec.native, "what was asked for")},
+        origins={**found.origins, **dict.fromkeys(spec.passed, "what was asked for")},
     )
 
 
