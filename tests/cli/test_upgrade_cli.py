@@ -22,6 +22,7 @@ def _no_planted_library_is_left():
         (("nope", "1.0", "2.0"), "Unknown library 'nope'."),
         (("xgboost", "1.0"), "NEW"),
         (("xgboost", "nothing.whl", "2.0"), "there is no file or folder"),
+        (("xgboost", "installed", "==2.0"), "NEW must be a version such as 1.2.3, a wheel, a source folder, or"),
         (("xgboost", "1", "2", "--tolerance", "-1"), "The '--tolerance' option must be standard deviations of the"),
         (("xgboost", "1", "2", "--suite", "quick", "-d", "iris"), "Use either --suite or --dataset, not both."),
         (("xgboost", "1", "2", "--models", "."), "The '--models' option needs --rows too."),

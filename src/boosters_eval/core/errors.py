@@ -104,6 +104,10 @@ class BuildError(BoostersEvalError):
         super().__init__("\n".join(self._lines))
 
 
+class BuildImportError(BuildError):
+    """A build that is installed and cannot be imported: it may need other versions of what it is installed beside."""
+
+
 class Interruption(BoostersEvalError):  # noqa: N818 (nothing went wrong)
     """The user ended a command that has a word to say about it; it is told as it is."""
 

@@ -1,9 +1,16 @@
 """Two versions of a library whose differences are planted: each is found, and nothing else is called changed."""
 
+import json
+import math
+
+import numpy as np
 import pytest
 
 from boosters_eval import check_upgrade
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import BuildImportError, ConfigError
+from boosters_eval.programs.upgrade import plan
+from boosters_eval.programs.upgrade.judge import Drift
+from boosters_eval.programs.upgrade.matrix import vary
 
 DATA = ("iris", "diabetes")
 
@@ -69,6 +76,19 @@ def test_what_fails_in_both_versions_is_no_proof_of_safety(check, shelf):
     assert (found.answer, found.exit_code, found.pin) == ("unanswered", 2, "")
 
 
+def test_what_the_matrix_asks_and_neither_version_can_do_stands_in_nobodys_way(check, shelf, monkeypatch):
+    from boosters_eval.datasets.catalog import BUILTIN
+
+    monkeypatch.setattr(plan, "list_matrix", lambda _: [vary(BUILTIN[name])[0] for name in DATA])
+    sides = [
+        shelf.wheel(name, version, broken=["multiclass"]) for name, version in (("also", "1.2"), ("broken", "1.1"))
+    ]
+    found = check(sides[1], old=sides[0], datasets=())
+    assert states(found) == {"iris": "works in neither", "diabetes": "identical"}
+    assert (found.answer, found.exit_code) == ("safe", 0)
+    assert "in 1 cell." in found.document().answer[0]
+
+
 def test_what_is_not_repeatable_is_not_called_changed(check, shelf):
     found = check(shelf.wheel("chance", "1.1", chance=["regression"]), old=shelf.wheel("luck", chance=["regression"]))
     assert states(found)["diabetes"] == "not repeatable"
@@ -92,6 +112,66 @@ def test_native_parameters_of_the_user_are_passed_to_both_versions(check, shelf)
     assert states(refused) == {"diabetes": "fails in both"}
     assert "unexpected keyword argument 'depth'" in refused.cells[0].reason
     assert refused.exit_code == 2
+
+
+def test_scores_of_one_class_against_the_rest_are_compared(kept_pool, tmp_path):
+    about = {"datasets": "iris", "seeds": 2, "home": tmp_path, "params": {"objective": "multiclassova"}}
+    assert states(check_upgrade("lightgbm", "installed", "installed", **about)) == {"iris": "identical"}
+
+
+def test_a_project_is_checked_with_its_data_parameters_and_models(kept_pool, tmp_path):
+    import lightgbm
+    import xgboost
+
+    x, colours = np.linspace(-1, 1, 80), ["red", "green", "", "blue"] * 20
+    lines = [f"{'' if at % 7 == 0 else x[at]},{colours[at]},{x[at] ** 2 + (at % 4)}" for at in range(80)]
+    (tmp_path / "own.csv").write_text("\n".join(["size,colour,price", *lines]))
+    folder, rows = tmp_path / "models", np.stack([x, np.arange(80) % 4], axis=1)
+    folder.mkdir()
+    xgboost.train({}, xgboost.DMatrix(rows, label=x), 3).save_model(folder / "own.json")
+    lightgbm.train({"verbosity": -1}, lightgbm.Dataset(rows, x), 3).save_model(folder / "other.txt")
+    (folder / "params.json").write_text(json.dumps({"eta": 0.1}))
+    own = f"{tmp_path / 'own.csv'}:price"
+    about = {"datasets": own, "params": {"eta": 0.1, "maxdepth": 3}, "models": folder, "rows": own, "seeds": 2}
+    found = check_upgrade("xgboost", "installed", "installed", home=tmp_path / "home", **about)
+    assert [cell.state for cell in found.cells] == ["identical"]
+    assert [(one.name, one.state) for one in found.models if one.saved_by == "user"] == [("own.json", "identical")]
+    assert "Left out as no model of xgboost in a format of its own: other.txt and params.json." in found.notes
+    assert found.said_by_both == ('warning: Parameters: { "maxdepth" } are not used.',)
+    assert (found.said_by_old, found.said_by_new) == ((), ())
+
+
+def test_a_version_that_needs_other_dependencies_gets_its_own(check, shelf, monkeypatch):
+    install, asked = plan.resolve_build, []
+
+    def refuse(text, *, home, isolated):
+        asked.append((text.partition("=")[0], isolated))
+        if isolated:
+            return install(f"{text.partition('=')[0]}={shelf.library}@{shelf.old}", home=home)
+        raise BuildImportError(f"{text} cannot be imported: numpy.dtype size changed.")
+
+    monkeypatch.setattr(plan, "resolve_build", refuse)
+    assert set(states(check("1.0", old="0.9", datasets="diabetes")).values()) == {"identical"}
+    assert asked == [("old", False), ("old", True), ("new", False), ("new", True)]
+    with pytest.raises(BuildImportError):  # nobody needs to be told that a wheel at hand is broken by a second one
+        check(shelf.old, datasets="diabetes")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        ([1.0, math.nan], [1.0, math.nan], "identical"),
+        ([1.0, math.inf], [1.0, math.inf], "identical"),
+        ([1.0, math.nan], [1.0, 2.0], "changed"),
+        ([1.0, 2.0], [1.0, -math.inf], "changed"),
+        ([1.0, 2.0], [1.0], "changed"),
+        ([1.0, 2.0], [1.0, 2.0 + 1e-9], "drift"),
+    ],
+)
+def test_what_is_no_number_differs_from_every_number(old, new, state):
+    drift = Drift.of(np.array(old), np.array(new))
+    assert drift.state(1e-6) == state
+    assert all(value is None or math.isfinite(value) for value in drift.fields.values())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import count_of, join_words
+from boosters_eval.programs.upgrade.findings import UNANSWERED
 from boosters_eval.reports.document import Document, Listing, MarkedCell, Notes, PlainTable, Section
 from boosters_eval.reports.numbers import MISSING, number, percent
 
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import PlainCell
 
 _NAMED = 4  # cells in the answer
+_LONGEST = 80  # characters of a reason there
 _TONES = {
     **dict.fromkeys(("identical", "drift", "newly works"), "pass"),
+    "works in neither": "",
     **dict.fromkeys(("changed", "fails"), "fail"),
-    **dict.fromkeys(("not repeatable", "fails in both", "did not run"), "warn"),
+    **dict.fromkeys(UNANSWERED, "warn"),
 }
 
 
@@ -28,6 +31,7 @@ def lay_out(found: UpgradeFindings) -> Document:
     costs = tuple((cost.quantity, _ratio(cost), cost.cells) for cost in found.costs)
     models = tuple(_tell_model(model) for model in found.models if model.state != "identical")
     said = [*_quote(found.said_by_new, found.new), *_quote(found.said_by_old, found.old)]
+    said += [f"Both versions say: {line}" for line in found.said_by_both]
     return Document(
         f"{found.library} {found.old} → {found.new}",
         tuple(_answer(found)),
@@ -56,14 +60,17 @@ def _answer(found: UpgradeFindings) -> Iterator[str]:
     broken = f"{count_of(len(found.broken_models), 'saved model')} no longer the same" if found.broken_models else ""
     what = "; ".join(filter(None, (f"{told}{more}", broken)))
     if found.answer == "safe":
-        yield f"Safe: {new} does what {old} does, in all {count_of(len(found.cells), 'cell')}."
+        works = len(found.cells) - len(found.having("works in neither"))
+        yield f"Safe: {new} does what {old} does, in {'all ' if works > 1 else ''}{count_of(works, 'cell')}."
     elif found.answer == "safe but":
         yield f"Safe but for: {what}."
     elif found.answer == "changes":
         yield f"Changes results: {what}."
     else:
-        lost = found.having("not repeatable", "fails in both", "did not run")
-        why = join_words((f"{cell.name} ({cell.state})" for cell in lost), most=_NAMED) or "nothing could be compared"
+        lost = found.having(*UNANSWERED)
+        named = [f"{cell.name} ({cell.state}{_reason(cell)})" for cell in lost]
+        named += [f"the model {model.name} ({model.state}{_reason(model)})" for model in found.lost_models]
+        why = join_words(named, most=_NAMED) or "nothing could be compared"
         yield f"Cannot say whether {new} is safe: {why}."
     yield f"How sure: {_count(found)}."
     yield f"Cost: {'; '.join(map(_tell_cost, found.costs))}."
@@ -72,13 +79,18 @@ def _answer(found: UpgradeFindings) -> Iterator[str]:
 
 def _name_change(cell: UpgradeCell) -> str:
     if cell.state == "fails":
-        return f"{cell.name} fails"
+        return f"{cell.name} fails{_reason(cell)}"
     size = ""
     if cell.percent:
         size = f"{percent(abs(cell.percent) / 100, sign=False)} {'worse' if cell.percent > 0 else 'better'}, "
     shown = {"better": f"{size}shown", "worse": f"{size}shown", "equivalent": "equivalent, shown"}
     cause = f", by {cell.cause}" if cell.cause else ""
     return f"{cell.name} changes ({shown.get(cell.verdict, f'{size}not shown')}{cause})"
+
+
+def _reason(one: UpgradeCell | SavedModel) -> str:
+    """Why it fails, in the first words of what the library says."""
+    return f": {one.reason[:_LONGEST]}{'…' if one.reason[_LONGEST:] else ''}" if one.reason else ""
 
 
 def _count(found: UpgradeFindings) -> str:

@@ -16,11 +16,19 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
     from boosters_eval.reports.document import Document
 
-# Of a cell, or of a saved model; the first three are answers that nothing is wrong with.
+# Of a cell, or of a saved model; the first four are answers that nothing is wrong with.
 CellState = Literal[
-    "identical", "drift", "newly works", "changed", "fails", "not repeatable", "fails in both", "did not run"
+    "identical",
+    "drift",
+    "newly works",
+    "works in neither",
+    "changed",
+    "fails",
+    "not repeatable",
+    "fails in both",
+    "did not run",
 ]
-_UNANSWERED = ("not repeatable", "fails in both", "did not run")
+UNANSWERED = ("not repeatable", "fails in both", "did not run")
 _BAD = ("changed", "fails")
 UpgradeAnswer = Literal["safe", "safe but", "changes", "unanswered"]
 _FEW = 1 / 3  # of the cells: of more that changed, it is not safe but for some
@@ -92,6 +100,7 @@ class UpgradeFindings(ReportedFindings, Model):
     unsaved: str = ""  # why no models were saved
     said_by_old: tuple[str, ...] = ()  # what only this version complains of
     said_by_new: tuple[str, ...] = ()
+    said_by_both: tuple[str, ...] = ()  # of parameters that the user brings: one without effect is the same in both
     unsupported: tuple[str, ...] = ()  # what is no part of the check, with reasons
     notes: tuple[str, ...] = ()
 
@@ -104,9 +113,14 @@ class UpgradeFindings(ReportedFindings, Model):
         return [model for model in self.models if model.state in _BAD and model.saved_by != "new"]
 
     @property
+    def lost_models(self) -> list[SavedModel]:
+        """Of which nothing can be said."""
+        return [model for model in self.models if model.state in UNANSWERED and model.saved_by != "new"]
+
+    @property
     def unanswered(self) -> bool:
-        lost = any(model.state in _UNANSWERED and model.saved_by != "new" for model in self.models)
-        return not self.cells or lost or bool(self.having(*_UNANSWERED))
+        compared = len(self.cells) > len(self.having("works in neither"))
+        return not compared or bool(self.lost_models) or bool(self.having(*UNANSWERED))
 
     @property
     def answer(self) -> UpgradeAnswer:

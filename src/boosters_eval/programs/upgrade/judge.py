@@ -60,6 +60,7 @@ _COSTS = {
     "model_size_mb": "model size",
 }
 _MATTERS = 0.05  # a ratio nearer to 1 is no difference: that of two processes with the same code varies as much
+_TRAINING = ("warm-up", "build", "fit")  # phases
 _LEAST = 3  # cells from which a cost is told
 # Defaults that changed, by library: with the same value in both versions, what they explain is gone.
 _DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {"xgboost": {"base_score": {"base_score": 0.5}}}
@@ -103,6 +104,7 @@ def run_upgrade(prepared: PreparedUpgrade) -> UpgradeFindings:
         unsaved=judge.unsaved,
         said_by_old=tuple(line for line in said[OLD] if line not in said[NEW]),
         said_by_new=tuple(line for line in said[NEW] if line not in said[OLD]),
+        said_by_both=tuple(line for line in said[NEW] if line in said[OLD]) if request.params is not None else (),
         unsupported=tuple(dict.fromkeys(f"{it.spec}: {it.reason}" for it in prepared.plan.excluded)),
         notes=prepared.notes,
     )
@@ -139,9 +141,12 @@ class Drift:
         """In the precision that both have: that of float32 where all values fit into it."""
         if old.shape != new.shape:
             return cls(math.inf, 2**31, None)
-        away = np.abs(new.astype(np.float64) - old.astype(np.float64))
-        if not away.any():
+        if np.array_equal(old, new, equal_nan=True):
             return cls()
+        with np.errstate(invalid="ignore"):
+            away = np.abs(new.astype(np.float64) - old.astype(np.float64))
+        if not np.isfinite(away).all():  # a model of the user may say anything
+            return cls(math.inf, 2**31, None)
         single = all(np.array_equal(side.astype(np.float32), side) for side in (old, new))
         kind, bits = (np.float32, np.int32) if single else (np.float64, np.int64)
         steps = [_count_steps(side.astype(kind).ravel().view(bits)) for side in (old, new)]
@@ -198,8 +203,9 @@ class _Judge:
         return {side: list(lines) for side, lines in found.items()}
 
     def judge_cells(self) -> list[UpgradeCell]:
-        tolerance = self.prepared.request.tolerance
-        cells = judge_pairs(self.prepared.plan, self.results, tolerance)
+        request = self.prepared.request
+        brought = bool(request.datasets) or request.suite is not None or request.params is not None
+        cells = judge_pairs(self.prepared.plan, self.results, request.tolerance, brought=brought)
         changed = [cell.name for cell in cells if cell.state == "changed"]
         if not changed:
             return cells
@@ -239,7 +245,7 @@ class _Judge:
             left = [name for name in names if name not in found and not native.keys() & self._spec(name).passed.keys()]
             if left:
                 plan = plan_again(self.prepared, left, (OLD, NEW), native)
-                cells = judge_pairs(plan, self._train(plan), self.prepared.request.tolerance)
+                cells = judge_pairs(plan, self._train(plan), self.prepared.request.tolerance, brought=True)
                 found |= {cell.name: words for cell in cells if cell.state in ("identical", "drift")}
         return found
 
@@ -321,8 +327,11 @@ class _Judge:
         return SavedModel(**about, state=drift.state(self.prepared.request.tolerance), **drift.fields)
 
 
-def judge_pairs(plan: Plan, results: ResultCollection, tolerance: float) -> list[UpgradeCell]:
-    """What became of each cell, before anything that changed is looked at more closely."""
+def judge_pairs(plan: Plan, results: ResultCollection, tolerance: float, *, brought: bool) -> list[UpgradeCell]:
+    """What became of each cell, before anything that changed is looked at more closely.
+
+    What neither version can train is unanswered where the user has brought it, and no part of the matrix.
+    """
     every: tuple[FitEnd, ...] = (*results.results, *results.errors)
     ended = {(one.config_name, one.library, one.repeat): one for one in every}
     specs = fit_specs(plan)
@@ -330,7 +339,7 @@ def judge_pairs(plan: Plan, results: ResultCollection, tolerance: float) -> list
     for ref in plan.refs:
         name, repeat = plan.specs[ref.spec].name, Repeat(ref.seed, ref.fold)
         found.setdefault(name, {}).setdefault(ref.target, {})[repeat] = ended.get((name, ref.target, repeat))
-    return [_Pair(specs[name], sides, results).judge(tolerance) for name, sides in found.items()]
+    return [_Pair(specs[name], sides, results).judge(tolerance, brought=brought) for name, sides in found.items()]
 
 
 @dataclass(frozen=True)
@@ -341,7 +350,7 @@ class _Pair:
     sides: Mapping[str, Mapping[Repeat, FitEnd | None]]
     results: ResultCollection
 
-    def judge(self, tolerance: float) -> UpgradeCell:
+    def judge(self, tolerance: float, *, brought: bool) -> UpgradeCell:
         begun: dict[str, Any] = {"name": self.spec.name, "task": self.spec.task}
         if self.sides.keys() != {OLD, NEW}:
             state: CellState = "newly works" if NEW in self.sides else "fails"
@@ -349,6 +358,8 @@ class _Pair:
         failed = {side: self._fault(side) for side in (OLD, NEW)}
         if any(failed.values()):
             state = _ENDED_IN[bool(failed[OLD]), bool(failed[NEW])]
+            if not brought and state == "fails in both" and all(self._is_refused(side) for side in (OLD, NEW)):
+                state = "works in neither"
             return UpgradeCell(**begun, state=state, reason=failed[NEW] or failed[OLD])
         drifts: list[Drift] = []
         for repeat, old in self.sides[OLD].items():
@@ -370,6 +381,16 @@ class _Pair:
     def _fault(self, side: str) -> str:
         failed = (one for one in self.sides[side].values() if isinstance(one, BenchmarkError))
         return next(map(_explain, failed), "")
+
+    def _is_refused(self, side: str) -> bool:
+        """Whether the library itself will not train this: nobody can have used it."""
+        return all(
+            isinstance(one, BenchmarkError)
+            and one.phase in _TRAINING
+            and one.traceback is not None
+            and one.error_type != MemoryError.__name__
+            for one in self.sides[side].values()
+        )
 
     def _predictions(self, ended: FitEnd | None) -> PredictedArray | str:
         """What was said of the rows, or why nobody knows."""

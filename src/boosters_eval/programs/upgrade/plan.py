@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, MissingLibraryError
-from boosters_eval.core.files import find_home, load_json, read_text
-from boosters_eval.core.terms import the
+from boosters_eval.core.errors import BuildImportError, ConfigError, MissingLibraryError
+from boosters_eval.core.files import check_regular, find_home, load_json, read_text
+from boosters_eval.core.terms import tell, the
 from boosters_eval.core.text import clean, join_words
 from boosters_eval.datasets import materialize
 from boosters_eval.datasets.resolve import resolve_dataset
@@ -45,6 +46,14 @@ UPGRADE = "upgrade"  # what these runs are read as
 OLD, NEW = "old", "new"
 INSTALLED = "installed"
 _NAMED = 5  # files in a sentence
+# What every model that a library writes as text has in it: others have the same endings.
+_SIGNS = {
+    "xgboost": b'"learner"',
+    "lightgbm": b"num_tree_per_iteration=",
+    "catboost": b'"model_info"',
+    "boosters": b'"model_type"',
+}
+_TEXT = (".json", ".txt", ".lgb")
 _ANY_LIBRARY = "sklearn"  # is always installed; the two builds take its place
 
 
@@ -171,7 +180,7 @@ def find_models(request: UpgradeRequest, library: str) -> tuple[dict[str, Path],
     endings = SAVED[library][0]
     files = sorted(path for path in request.models.rglob("*") if path.is_file())
     names = {path: clean(str(path.relative_to(request.models))) for path in files}
-    found = {names[path]: path for path in files if path.suffix.lower() in endings}
+    found = {names[path]: path for path in files if path.suffix.lower() in endings and _is_model(path, library)}
     if not found:
         known = join_words(endings, "or")
         raise ConfigError(f"{the('models')} must be a folder with models of {library} ({known}). Got none instead.")
@@ -179,6 +188,14 @@ def find_models(request: UpgradeRequest, library: str) -> tuple[dict[str, Path],
     left_out = join_words((names[path] for path in files if names[path] not in found), most=_NAMED)
     note = (f"Left out as no model of {library} in a format of its own: {left_out}.",) if left_out else ()
     return found, materialize(dataset), note
+
+
+def _is_model(path: Path, library: str) -> bool:
+    """Whether a file is a model of this library, as far as its text tells."""
+    if path.suffix.lower() not in _TEXT:
+        return True
+    check_regular(path)
+    return _SIGNS[library] in path.read_bytes()
 
 
 def _read_params(path: Path) -> Any:
@@ -189,8 +206,23 @@ def _find_side(request: UpgradeRequest, side: str) -> type[Runner]:
     """The adapter of one build under the name of its side; it is installed on first use."""
     text, runner = getattr(request, side), RUNNERS[library_name(request.library)]
     if text != INSTALLED:
+        if not is_version(text) and not Path(text).expanduser().exists():
+            name = side.upper()
+            raise ConfigError(
+                f"{name} must be a version such as 1.2.3, a wheel, a source folder, or '{INSTALLED}'. Got '{text}'"
+                " instead: there is no file or folder of that name."
+            )
         sign = "==" if is_version(text) else "@"
-        return resolve_build(f"{side}={request.library}{sign}{text}", home=request.home, isolated=request.isolated)
+        reference, install = f"{side}={request.library}{sign}{text}", partial(resolve_build, home=request.home)
+        try:
+            return install(reference, isolated=request.isolated)
+        except BuildImportError:
+            if request.isolated or not is_version(text):
+                raise
+            tell(
+                f"{request.library} {text} does not work with what is installed here: it gets dependencies of its own."
+            )
+            return install(reference, isolated=True)
     missing = runner.missing()
     if missing:
         raise MissingLibraryError(f"{runner.name}: {missing}.")

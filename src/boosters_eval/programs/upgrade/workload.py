@@ -33,10 +33,13 @@ from boosters_eval.runners.result import BenchmarkResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from boosters_eval.engine.cell import Cell, Target
     from boosters_eval.programs.benchmark.fit import Fitted
     from boosters_eval.runners.base import Runner
 
+_SUMS_TO_ONE = 1e-3  # probabilities of half precision do
 _MOST_LINES, _LONGEST = 10, 300  # of what a library says
 # What our tables set for the sake of other libraries: a project leaves it to the version.
 _LEFT_FREE = frozenset(
@@ -46,7 +49,8 @@ _LEFT_FREE = frozenset(
     }
 )
 _COMPLAINT = re.compile(r"warn|deprecat|ignor|unknown|unrecogni|not used|renamed|removed", re.IGNORECASE)
-_STAMP = re.compile(r"^\[[\d:]+\]\s*|\S*/\S+\.(cc|cpp|h|hpp|cu|py):\d+:\s*")
+_OF_FEW_ROWS = re.compile(r"No further splits|no meaningful features|Stopped training|Only contains one class")
+_STAMP = re.compile(r"\[\d+:\d+:\d+\]\s*(WARNING:\s*)?|\S*/\S+\.(cc|cpp|h|hpp|cu|py):\d+:\s*")
 
 
 class UpgradeSpec(FitSpec):
@@ -106,13 +110,25 @@ def as_asked(runner: type[Runner], spec: UpgradeSpec) -> type[Runner]:
     def translate(_: type[Runner], request: FitRequest) -> Translation:
         return select_native(runner, request, spec)
 
+    def predict(_: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        return _share(runner.predict(translation, model, x), translation.request.task)
+
     own = {
         "__doc__": runner.__doc__,
         "__module__": runner.__module__,
         "__qualname__": runner.__qualname__,
         "translate": classmethod(translate),
+        "predict": classmethod(predict),
     }
     return type(runner.__name__, (runner,), own)
+
+
+def _share(said: NDArray[Any], task: Task) -> NDArray[Any]:
+    """Scores of one class against the rest are no distribution, which metrics ask for, until they are shares."""
+    if task is not Task.MULTICLASS or said.ndim != 2 or not ((said >= 0) & (said <= 1)).all():
+        return said
+    sums = said.sum(axis=1, keepdims=True)
+    return said if (np.abs(sums - 1) < _SUMS_TO_ONE).all() or not sums.all() else said / sums
 
 
 def select_native(runner: type[Runner], request: FitRequest, spec: UpgradeSpec) -> Translation:
@@ -163,11 +179,17 @@ def _listen(runner: type[Runner], fitted: Fitted) -> tuple[str, ...]:
     found: list[str] = []
     with suppress(Exception), _caught(found):
         translation = runner.translate(small_request(request, stopping=train.valid is not None))
-        loud = {name: v for name, v in translation.native.items() if translation.origins.get(name) != rules.SILENT}
         few = few_rows(train, request.task)
-        fit_once(runner, replace(translation, native=loud), few, few.x)
-    lines = (_STAMP.sub("", clean(line)).strip()[:_LONGEST] for line in found if _COMPLAINT.search(line))
+        fit_once(runner, replace(translation, native=_unsilence(translation)), few, few.x)
+    heard = (line for line in found if _COMPLAINT.search(line) and not _OF_FEW_ROWS.search(line))
+    lines = (_STAMP.sub("", clean(line)).strip()[:_LONGEST] for line in heard)
     return tuple(dict.fromkeys(filter(None, lines)))[:_MOST_LINES]
+
+
+def _unsilence(translation: Translation) -> dict[str, Any]:
+    """The parameters without what silences: a level that was set once stays set in a process until another is."""
+    spoken = {name: v for name, v in translation.native.items() if translation.origins.get(name) != rules.SILENT}
+    return spoken | ({"verbosity": 1} if isinstance(translation.native.get("verbosity"), int) else {})
 
 
 @contextmanager
@@ -190,7 +212,7 @@ def _caught(lines: list[str]) -> Iterator[None]:
                 os.close(copy)
             file.seek(0)
             lines += file.read(2**20).decode(errors="replace").splitlines()
-            lines += [f"warning: {line}" for each in warned for line in str(each.message).splitlines()]
+            lines += [f"warning: {' '.join(str(each.message).split())}" for each in warned]
 
 
 class ReloadSpec(Spec):

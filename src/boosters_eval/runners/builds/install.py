@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.commands import has_pip, make_pip_command, run_command, without_current_folder
 from boosters_eval.core.distributions import distributions_in, normalized
-from boosters_eval.core.errors import BuildError, ConfigError
+from boosters_eval.core.errors import BuildError, BuildImportError, ConfigError
 from boosters_eval.core.files import check_regular, compute_digest, make_home
 from boosters_eval.core.terms import tell
 from boosters_eval.core.text import join_words
@@ -179,7 +179,7 @@ def _check_import(order: BuildOrder, build: store.StoredBuild) -> None:
             " If it needs other versions of what is installed here, give it an environment of its own:"
             f" boosters-eval builds add '{order.reference}' --isolated"
         )
-        raise BuildError(sentence if order.isolated else sentence + remedy)
+        raise BuildImportError(sentence if order.isolated else sentence + remedy)
     with contextlib.suppress(OSError):
         file.write_text(now)
 
