@@ -336,6 +336,21 @@ def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is
     assert plain.record.digest != build.record.digest  # what it computes with counts too
 
 
+def test_an_isolated_build_of_the_old_numpy_that_does_not_say_so_gets_it(shelf, tmp_path, monkeypatch):
+    helper = write_wheel(tmp_path, "1.9", name="numpy", package="helper")
+    monkeypatch.setattr(installing, "list_requirements", list)
+    faults = [
+        "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header",
+        "",
+    ]
+    monkeypatch.setattr(installing.store, "find_import_fault", lambda *_: faults.pop(0))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(helper.parent))
+    build = install(shelf.old, tmp_path / "home", isolated=True)
+    assert build.record.packages == {"numpy": "1.9"}
+    assert not faults
+
+
 def test_the_dependencies_of_this_program_are_those_without_an_extra():
     names = {re.match(r"[A-Za-z0-9-]+", text)[0].lower() for text in installing.list_requirements()}
     assert {"numpy", "scipy", "pandas", "scikit-learn", "pydantic"} <= names

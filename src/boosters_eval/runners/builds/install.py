@@ -55,6 +55,7 @@ _SET = {
 # What pip and uv say of a distribution that no index has, and of an index that does not answer.
 _UNKNOWN = ("No matching distribution found", "there is no version of", "was not found in the package registry")
 _OFFLINE = ("Retrying (", "Failed to fetch", "error sending request", "network was disabled")
+_NEEDS_NUMPY_1 = re.compile(r"numpy\.dtype size changed.*Expected 96|compiled using NumPy 1\.x|_ARRAY_API not found")
 _SAID = 5  # lines of pip that a user is shown
 _LONGEST = 400  # characters of each
 
@@ -122,6 +123,7 @@ class BuildOrder:
     requirements: Sequence[str]
     isolated: bool = False
     digest_again: Callable[[], str] | None = None  # the source after it was built, if that may have changed it
+    beside: tuple[str, ...] = ()  # what an isolated build needs further, which its own requirements do not say
 
     @property
     def build_id(self) -> str:
@@ -185,6 +187,17 @@ def _check_import(order: BuildOrder, build: store.StoredBuild) -> None:
 
 
 def _install(order: BuildOrder, home: Path | None) -> store.StoredBuild:
+    """Install; an isolated build of numpy's first major version that does not say so is installed again with that."""
+    try:
+        return _install_once(order, home)
+    except BuildImportError as error:
+        if not order.isolated or order.beside or not _NEEDS_NUMPY_1.search(str(error)):
+            raise
+    tell(f"{order.reference} was built for numpy 1, which it does not require: installing it again with that ...")
+    return _install_once(replace(order, beside=("numpy<2",)), home)
+
+
+def _install_once(order: BuildOrder, home: Path | None) -> store.StoredBuild:
     """Install beside the place where it belongs, and move it there when it is complete."""
     root = store.builds_folder(home)
     make_home(root.parent)
@@ -220,7 +233,7 @@ def _install(order: BuildOrder, home: Path | None) -> store.StoredBuild:
 
 def _fill(order: BuildOrder, partial: Path) -> None:
     """Try what pip may be told in turn, as long as there is no such distribution."""
-    beside, alone = (list_requirements(), ()) if order.isolated else ([], ("--no-deps",))
+    beside, alone = ([*list_requirements(), *order.beside], ()) if order.isolated else ([], ("--no-deps",))
     uv = None if has_pip() else shutil.which("uv")
     done = None
     for requirement in order.requirements:
