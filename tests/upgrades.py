@@ -9,6 +9,9 @@ import numpy as np
 from boosters_eval.runners.base import ModelFacts, Runner, Translation
 
 
+ORIGINS = {"rounds": "n_estimators", "outputs": "objective", "seed": "seed"}
+
+
 class PlantedRunner(Runner):
     """Steps along one column after the other."""
 
@@ -25,7 +28,9 @@ class PlantedRunner(Runner):
     def translate(cls, request):
         outputs = request.n_classes if request.task.value == "multiclass" else max(1, len(request.quantiles))
         native = {"rounds": request.training.n_estimators, "outputs": outputs, "seed": request.seed}
-        return Translation(request, native, origins={"rounds": "n_estimators", "outputs": "objective", "seed": "seed"})
+        if request.n_threads > 1:
+            native["n_threads"] = request.n_threads
+        return Translation(request, native, origins={**dict.fromkeys(native, "n_threads"), **ORIGINS})
 
     @classmethod
     def build(cls, translation, data):
@@ -57,11 +62,11 @@ import warnings
 
 import numpy as np
 
-FEWER, BROKEN, OFF, CHANCE, SAYS = {fewer!r}, {broken!r}, {off!r}, {chance!r}, {says!r}
+FEWER, BROKEN, OFF, CHANCE, RACE, SAYS = {fewer!r}, {broken!r}, {off!r}, {chance!r}, {race!r}, {says!r}
 _count = itertools.count()
 
 
-def train(task, x, y, weights, rounds, outputs, seed, **others):
+def train(task, x, y, weights, rounds, outputs, seed, n_threads=1, **others):
     if task in BROKEN:
         raise ValueError(f"{{task}} is no longer supported")
     if others:
@@ -80,7 +85,8 @@ def train(task, x, y, weights, rounds, outputs, seed, **others):
         step = 0.3 * ((w * z[:, column]) @ (target - said)) / (w @ (z[:, column] ** 2) + 1e-9)
         said = said + z[:, [column]] * step
         steps.append((column, step))
-    nudge = OFF + (int.from_bytes(os.urandom(2)) / 65536 if task in CHANCE else 0.0)
+    by_chance = task in CHANCE or (task in RACE and n_threads > 1)
+    nudge = OFF + (int.from_bytes(os.urandom(2)) / 65536 if by_chance else 0.0)
     return task, base + nudge, center, scale, steps
 
 
@@ -105,7 +111,12 @@ def write_planted_runner(folder):
     return f"{folder}/planted_runner.py:PlantedRunner"
 
 
-def write_planted(folder, version="1.0", *, fewer=None, broken=(), off=0.0, chance=(), says=""):
-    """A version: by task how many rounds fewer it trains, where it fails, what is added, and where chance decides."""
-    text = LIBRARY.format(fewer=fewer or {}, broken=tuple(broken), off=off, chance=tuple(chance), says=says)
+def write_planted(folder, version="1.0", *, fewer=None, broken=(), off=0.0, chance=(), race=(), says=""):
+    """A version: by task how many rounds fewer it trains, where it fails, what is added, and where chance decides.
+
+    `race` are the tasks in which chance decides on several threads.
+    """
+    text = LIBRARY.format(
+        fewer=fewer or {}, broken=tuple(broken), off=off, chance=tuple(chance), race=tuple(race), says=says
+    )
     return write_wheel(folder, version, name="plantedbooster", package="plantedbooster", text=text)

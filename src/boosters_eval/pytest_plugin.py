@@ -174,10 +174,10 @@ def assert_same_predictions(old: str, new: str, **options: Any) -> UpgradeFindin
 
 
 def assert_deterministic(library: str, *questions: str, **options: Any) -> DeterminismFindings:
-    """Fail if a library trains another model: by default again with the same seed, here and in another process.
+    """Fail if a library trains another model with the same seed: here, in another process, or twice on two threads.
 
-    `questions` may also be "threads", "all threads", "rows", "columns" and "repeated"; `options` are those of
-    `determinism`.
+    `questions` are "again", "process" and "threads again" by default, and may also be "threads", "all threads",
+    "rows", "columns" and "repeated"; `options` are those of `determinism`.
     """
     from boosters_eval.api import determinism  # noqa: PLC0415 (only when it is used)
     from boosters_eval.core.errors import UnknownNameError  # noqa: PLC0415

@@ -83,5 +83,21 @@ def test_determinism_names_what_trains_another_model(boosters_eval, place):
     assert found["regression", "again"] == found["regression", "process"] == "identical"
 
 
+def test_determinism_tells_a_race_of_threads_from_another_order_of_sums(boosters_eval, place):
+    library = write_planted_runner(place)
+    wheel = write_planted(place / "race", "1.0", race=["regression"])
+    asked = ("determinism", f"race={library}@{wheel}", "-d", "iris", "-d", "diabetes")
+    done = boosters_eval(*asked, "-q", check=1)
+    assert "race trains another model with the same seed: regression with nothing more on 2 threads." in done.stdout
+    boosters_eval(*asked, "--resume", "-o", "matrix.json", check=1)
+    found = {
+        (one["task"], one["question"]): one["outcome"]
+        for one in json.loads((place / "matrix.json").read_text())["probes"]
+    }
+    assert found["regression", "again"] == found["regression", "process"] == "identical"
+    assert found["regression", "threads again"] == "different"
+    assert {found["multiclass", name] for name in ("again", "process", "threads again", "threads")} == {"identical"}
+
+
 def test_a_data_set_that_nobody_knows_is_refused_by_determinism(boosters_eval, place):
     assert "Unknown data set 'nope'." in boosters_eval("determinism", "sklearn", "-d", "nope", check=3).stderr

@@ -13,7 +13,7 @@ X = np.arange(40, dtype=np.float32).reshape(10, 4)
 DATA = TrainData(X, np.arange(10.0), feature_names=("a", "b", "c", "d"))
 
 
-@pytest.mark.parametrize("probe", ["once", "again", "process", "threads", "all threads"])
+@pytest.mark.parametrize("probe", ["once", "again", "process", "threads", "threads again", "all threads"])
 def test_what_asks_about_the_process_leaves_the_rows_alone(probe):
     assert change(probe, REQUEST, DATA, X) == (REQUEST, DATA, X)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import join_words
-from boosters_eval.programs.determinism.findings import REPEATS
+from boosters_eval.programs.determinism.findings import ALONE, REPEATS
 from boosters_eval.reports.document import Document, MarkedCell, Notes, PlainTable, Section
 from boosters_eval.reports.numbers import MISSING, number
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _QUESTIONS: dict[ProbeQuestion, str] = {
     "again": "Again",
     "process": "Another process",
+    "threads again": "Again on 2 threads",
     "threads": "2 threads",
     "all threads": "All threads",
     "rows": "Rows reordered",
@@ -30,9 +31,15 @@ _STABLE = "'deterministic' should ensure stable results with the same data and p
 _SUMS = "slightly different results between runs could happen, due to the order of sums and to threads"
 _RANDOM = "an int as random_state gives reproducible output across multiple function calls"
 PROMISES: dict[str, dict[ProbeQuestion, str]] = {
-    "lightgbm": {"again": _STABLE, "process": _STABLE, "threads": _STABLE, "all threads": _STABLE},
-    "xgboost": {"again": _SUMS, "process": _SUMS, "threads": _SUMS, "all threads": _SUMS},
-    "sklearn": {"again": _RANDOM, "process": _RANDOM},
+    "lightgbm": {
+        "again": _STABLE,
+        "process": _STABLE,
+        "threads again": _STABLE,
+        "threads": _STABLE,
+        "all threads": _STABLE,
+    },
+    "xgboost": {"again": _SUMS, "process": _SUMS, "threads again": _SUMS, "threads": _SUMS, "all threads": _SUMS},
+    "sklearn": {"again": _RANDOM, "process": _RANDOM, "threads again": _RANDOM},
 }
 
 
@@ -71,7 +78,7 @@ def _answer(found: DeterminismFindings) -> Iterator[str]:
         others = list(dict.fromkeys(one.question for one in found.differing(library, *_QUESTIONS)))
         failed = [one for one in found.probes if one.library == library and one.outcome == "failed"]
         if faults:
-            where = join_words(dict.fromkeys(f"{one.task} with {one.setting}" for one in faults), most=3)
+            where = join_words(dict.fromkeys(map(_locate, faults)), most=3)
             yield f"{library} trains another model with the same seed: {where}."
             others = [name for name in others if name not in REPEATS]
         elif not failed:
@@ -81,6 +88,10 @@ def _answer(found: DeterminismFindings) -> Iterator[str]:
         if others:
             told = join_words(_QUESTIONS[name].lower() for name in others)
             yield f"Its model is another one with: {told}."
+
+
+def _locate(one: ProbeFinding) -> str:
+    return f"{one.task} with {one.setting}{'' if one.question in ALONE else ' on 2 threads'}"
 
 
 def _tabulate(found: DeterminismFindings, library: str, questions: list[ProbeQuestion]) -> PlainTable:

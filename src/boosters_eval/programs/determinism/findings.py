@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import Document
 
 Sameness = Literal["identical", "equal to 1e-12", "different", "failed", "not supported"]
-ProbeQuestion = Literal["again", "process", "threads", "all threads", "rows", "columns", "repeated"]
+ProbeQuestion = Literal["again", "process", "threads again", "threads", "all threads", "rows", "columns", "repeated"]
 QUESTIONS: tuple[ProbeQuestion, ...] = get_args(ProbeQuestion)
-REPEATS: tuple[ProbeQuestion, ...] = ("again", "process")  # the same seed twice: what differs here is a fault
+ALONE: tuple[ProbeQuestion, ...] = ("again", "process")  # the same seed twice, on one thread
+REPEATS: tuple[ProbeQuestion, ...] = (*ALONE, "threads again")  # and on two: what differs here is a fault
 
 
 class ProbeFinding(Model):

@@ -23,7 +23,7 @@ from boosters_eval.programs.benchmark.compare import read_data_settings, several
 from boosters_eval.programs.benchmark.planning import prepare_seeds
 from boosters_eval.programs.benchmark.request import Settings
 from boosters_eval.programs.determinism.findings import (
-    REPEATS,
+    ALONE,
     DeterminismFindings,
     ProbeFinding,
     ProbeQuestion,
@@ -58,6 +58,7 @@ _EQUAL = 1e-12
 PAIRS: dict[ProbeQuestion, tuple[ProbeName, ProbeName]] = {
     "again": ("again", "once"),
     "process": ("process", "once"),
+    "threads again": ("threads again", "threads"),
     "threads": ("threads", "once"),
     "all threads": ("all threads", "once"),
     "rows": ("rows", "once"),
@@ -118,14 +119,14 @@ def prepare_probes(request: DeterminismRequest) -> PreparedRun:
 def make_plan(prepared: PreparedRun) -> Plan:
     """Each benchmark once for every probe."""
     every, found = count_threads(), prepared.plan
-    threads: dict[ProbeName, int] = {"threads": 2, "all threads": every}
+    threads: dict[ProbeName, int] = {"threads": 2, "threads again": 2, "all threads": every}
     probes = list(dict.fromkeys(probe for pair in PAIRS.values() for probe in pair))
     specs: list[ProbedSpec] = []
     refs: list[CellRef] = []
     for place, spec in enumerate(found.specs):
         fields = {name: getattr(spec, name) for name in type(spec).model_fields if name not in ("workload", "name")}
         for probe in probes:
-            if probe == "all threads" and every == threads["threads"]:
+            if probe == "all threads" and every == threads["threads"]:  # asked already
                 continue
             about: dict[str, Any] = {**fields, "n_threads": threads.get(probe, 1), "probe": probe, "centered": False}
             refs += [ref._replace(spec=len(specs)) for ref in found.refs if ref.spec == place]
@@ -149,9 +150,9 @@ def judge(plan: Plan, run: Run, arrays: Path) -> Iterator[ProbeFinding]:
             found = [
                 _compare(about, setting, outcomes[setting, changed], outcomes[setting, plain], arrays)
                 for setting in SETTINGS
-                if (setting, changed) in outcomes and (question in REPEATS or setting not in chance)
+                if (setting, changed) in outcomes and (question in ALONE or setting not in chance)
             ]
-            if question in REPEATS:
+            if question in ALONE:
                 chance |= {one.setting for one in found if one.outcome == "different"}
             if found:
                 yield min(found, key=lambda one: _ORDER.index(one.outcome))

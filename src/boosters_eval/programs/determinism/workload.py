@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell, Target
     from boosters_eval.runners.base import FitRequest, Runner, TrainData
 
-ProbeName = Literal["once", "again", "process", "threads", "all threads", "rows", "columns", "weights", "repeated"]
+ProbeName = Literal[
+    "once",
+    "again",
+    "process",
+    "threads",
+    "threads again",
+    "all threads",
+    "rows",
+    "columns",
+    "weights",
+    "repeated",
+]
 _STREAM = 29  # keeps these orders apart from other uses of a stream
 _SEED = 42  # of every model, whatever its spec is called
 
