@@ -1,5 +1,7 @@
 """How far two sets of predictions are apart: in their own steps, and in standard deviations."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,20 @@ def test_the_worst_of_several_splits_is_told():
     found = Drift.worst([Drift(), Drift(0.5, 3, 0.1), Drift(0.2, 9, 0.01)])
     assert (found.largest, found.ulps, found.deviations) == (0.5, 9, 0.1)
     assert Drift.worst([Drift(), Drift(0.5, 3, None)]).state(1e9) == "changed"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        ([1.0, math.nan], [1.0, math.nan], "identical"),
+        ([1.0, math.inf], [1.0, math.inf], "identical"),
+        ([1.0, math.nan], [1.0, 2.0], "changed"),
+        ([1.0, 2.0], [1.0, -math.inf], "changed"),
+        ([1.0, 2.0], [1.0], "changed"),
+        ([1.0, 2.0], [1.0, 2.0 + 1e-9], "drift"),
+    ],
+)
+def test_what_is_no_number_differs_from_every_number(old, new, state):
+    drift = Drift.of(np.array(old), np.array(new))
+    assert drift.state(1e-6) == state
+    assert all(value is None or math.isfinite(value) for value in drift.fields.values())
