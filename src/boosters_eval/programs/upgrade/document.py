@@ -54,8 +54,8 @@ def lay_out(found: UpgradeFindings) -> Document:
 def _answer(found: UpgradeFindings) -> Iterator[str]:
     """The decision, how sure it is, what it costs, and the pin."""
     old, new = found.old, f"{found.library} {found.new}"
-    bad = [*found.having("fails"), *found.having("changed")]
-    told = join_words([*map(_name_change, bad[:_NAMED])], most=_NAMED)
+    bad = [*_name_faults(found)]
+    told = join_words(bad[:_NAMED], most=_NAMED)
     more = f" and {len(bad) - _NAMED} more" if bad[_NAMED:] else ""
     broken = f"{count_of(len(found.broken_models), 'saved model')} no longer the same" if found.broken_models else ""
     what = "; ".join(filter(None, (f"{told}{more}", broken)))
@@ -75,6 +75,19 @@ def _answer(found: UpgradeFindings) -> Iterator[str]:
     yield f"How sure: {_count(found)}."
     yield f"Cost: {'; '.join(map(_tell_cost, found.costs))}."
     yield _tell_pin(found)
+
+
+def _name_faults(found: UpgradeFindings) -> Iterator[str]:
+    """What fails or changes; cells that one cause explains are counted, not listed."""
+    yield from map(_name_change, found.having("fails"))
+    by_cause: dict[str, list[UpgradeCell]] = {}
+    for cell in found.having("changed"):
+        by_cause.setdefault(cell.cause, []).append(cell)
+    for cause, cells in sorted(by_cause.items(), key=lambda item: not item[0]):
+        if cause and cells[1:]:
+            yield f"{len(cells)} cells change by another default of {cause}"
+        else:
+            yield from map(_name_change, cells)
 
 
 def _name_change(cell: UpgradeCell) -> str:

@@ -59,7 +59,7 @@ _COSTS = {
     "peak_memory_mb": "memory",
     "model_size_mb": "model size",
 }
-_MATTERS = 0.05  # a ratio nearer to 1 is no difference: that of two processes with the same code varies as much
+_MATTERS = 0.05  # a ratio nearer to 1 is no difference: all cells of a side share a process, and so its chance
 _TRAINING = ("warm-up", "build", "fit")  # phases
 _LEAST = 3  # cells from which a cost is told
 # Defaults that changed, by library: with the same value in both versions, what they explain is gone.
@@ -439,7 +439,7 @@ def weigh_costs(results: ResultCollection) -> Iterator[UpgradeCost]:
             yield UpgradeCost(quantity=quantity, cells=len(logs), reason=reason)
             continue
         ratios = [math.exp(math.fsum(each) / len(each)) for each in logs.values()]
-        pair = compare_times(ratios, [1.0] * len(ratios), alpha=_ALPHA / len(_COSTS), rope=_MATTERS)
+        pair = compare_times(ratios, [1.0] * len(ratios), alpha=_ALPHA / len(_COSTS))
         low, high = pair.interval or (None, None)
         yield UpgradeCost(
             quantity=quantity,
@@ -447,7 +447,7 @@ def weigh_costs(results: ResultCollection) -> Iterator[UpgradeCost]:
             low=low,
             high=high,
             cells=len(ratios),
-            told_apart=pair.verdict in ("better", "worse"),
+            told_apart=low is not None and high is not None and (low > 1 + _MATTERS or high < 1 / (1 + _MATTERS)),
         )
 
 
