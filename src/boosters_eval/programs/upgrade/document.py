@@ -55,8 +55,8 @@ def _answer(found: UpgradeFindings) -> Iterator[str]:
     """The decision, how sure it is, what it costs, and the pin."""
     old, new = found.old, f"{found.library} {found.new}"
     bad = [*_name_faults(found)]
-    told = join_words(bad[:_NAMED], most=_NAMED)
-    more = f" and {len(bad) - _NAMED} more" if bad[_NAMED:] else ""
+    told = "; ".join(bad[:_NAMED])  # names have commas
+    more = f"; and {len(bad) - _NAMED} more" if bad[_NAMED:] else ""
     broken = f"{count_of(len(found.broken_models), 'saved model')} no longer the same" if found.broken_models else ""
     what = "; ".join(filter(None, (f"{told}{more}", broken)))
     if found.answer == "safe":
