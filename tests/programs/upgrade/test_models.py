@@ -11,13 +11,14 @@ lightgbm = pytest.importorskip("lightgbm")
 
 @pytest.fixture
 def models(tmp_path):
-    """A folder with a model of LightGBM, a file that is none, and a pickle."""
+    """A folder with a model of LightGBM, one that is cut off, a file that is none, and a pickle."""
     x, y = np.random.default_rng(0).random((60, 4)), np.arange(60.0)
     booster = lightgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(x, y), num_boost_round=3)
     folder = tmp_path / "models"
     (folder / "deep").mkdir(parents=True)
     booster.save_model(folder / "deep" / "mine.txt")
-    (folder / "broken.txt").write_text("no model")
+    (folder / "broken.txt").write_text("tree\nversion=v4\nnum_tree_per_iteration=1\n")
+    (folder / "notes.txt").write_text("no model")
     (folder / "old.pkl").write_bytes(b"")
     return folder
 
@@ -37,7 +38,7 @@ def test_models_of_the_cells_and_of_the_user_are_loaded_in_both_versions(home, k
         ("broken.txt", "user"): "fails in both",
     }
     assert found.exit_code == 2  # a model that nobody can load is no proof
-    assert any("old.pkl" in note for note in found.notes)
+    assert any("notes.txt and old.pkl" in note for note in found.notes)
     (models / "broken.txt").unlink()
     assert check(home, models=models, rows="iris").exit_code == 0
 

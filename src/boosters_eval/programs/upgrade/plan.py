@@ -195,7 +195,8 @@ def _is_model(path: Path, library: str) -> bool:
     if path.suffix.lower() not in _TEXT:
         return True
     check_regular(path)
-    return _SIGNS[library] in path.read_bytes()
+    content = path.read_bytes()
+    return not content or _SIGNS[library] in content  # an empty file was to be one
 
 
 def _read_params(path: Path) -> Any:
