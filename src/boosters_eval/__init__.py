@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import importances as importances
     from boosters_eval.api import init_dataset as init_dataset
     from boosters_eval.api import init_paper_results as init_paper_results
+    from boosters_eval.api import init_parity as init_parity
     from boosters_eval.api import list_builds as list_builds
     from boosters_eval.api import list_datasets as list_datasets
     from boosters_eval.api import list_history as list_history

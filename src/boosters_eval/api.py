@@ -705,7 +705,7 @@ def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> Pape
 def init_paper_results(
     spec: str | Path,
     *,
-    out: str | Path = "results.csv",
+    out: str | Path = Path("results.csv"),
     wide: bool = False,
     seeds: int | None = None,
     force: bool = False,

@@ -418,6 +418,7 @@ COMMANDS = {
     "paper validate": ("paper", "ValidatePaperRequest", "validate_paper"),
     "parity run": ("parity", "ParityRequest", "run_parity"),
     "parity gate": ("parity", "ParityGateRequest", "decide_parity_gate"),
+    "parity init": ("parity", "ParityInitRequest", "init_parity"),
     "parity render": ("parity", "ParityRenderRequest", "render_parity"),
     "parity list": ("parity", "ParityListRequest", "list_parity"),
     "parity oracles list": ("parity", "OraclesListRequest", "list_oracles"),

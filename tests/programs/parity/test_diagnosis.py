@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from boosters_eval.programs.parity.diagnosis import UNEXPLAINED, Evidence, describe_agreement, diagnose
+from boosters_eval.programs.parity.diagnosis import UNEXPLAINED, CellEvidence, describe_agreement, diagnose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ X[::7, 2] = np.nan
 X[:40, 4] = 7.0
 MARKED = np.arange(200) % 5 == 1
 OTHER = RNG.normal(size=200)
-EVIDENCE = Evidence(allowed=1e-10, x=X, marked=MARKED, others=(OTHER,))
+EVIDENCE = CellEvidence(allowed=1e-10, x=X, marked=MARKED, others=(OTHER,))
 
 
 def put(values: Numbers, where: Any, by: Any) -> Numbers:
@@ -37,7 +37,7 @@ def put(values: Numbers, where: Any, by: Any) -> Numbers:
 
 
 def named(prediction: Any, reference: Numbers = REFERENCE, **evidence: Any) -> str:
-    plain = EVIDENCE if reference is REFERENCE else Evidence(allowed=1e-10)
+    plain = EVIDENCE if reference is REFERENCE else CellEvidence(allowed=1e-10)
     return diagnose(reference, np.asarray(prediction, dtype=float), plain._replace(**evidence)).name
 
 
@@ -102,9 +102,9 @@ def test_rows_that_are_off_are_located_and_told_what_happened_there(name: str) -
 def test_sentences_name_the_rows_and_columns() -> None:
     told = diagnose(REFERENCE, put(REFERENCE, [3, 4], REFERENCE[[4, 3]]), EVIDENCE).sentence
     assert told == "rows 3 and 4 are swapped"
-    told = diagnose(SCORES, SCORES[:, [0, 2, 1, 3]], Evidence(allowed=1e-10)).sentence
+    told = diagnose(SCORES, SCORES[:, [0, 2, 1, 3]], CellEvidence(allowed=1e-10)).sentence
     assert told == "columns 1 and 2 are swapped"
-    told = diagnose(SCORES, SCORES[:, [0, 2, 1, 3]] * [1, 1, -1, 1], Evidence(allowed=1e-10)).sentence
+    told = diagnose(SCORES, SCORES[:, [0, 2, 1, 3]] * [1, 1, -1, 1], CellEvidence(allowed=1e-10)).sentence
     assert told == "columns 1 and 2 are swapped and the sign of column 2 is flipped"
     told = diagnose(REFERENCE, put(REFERENCE, 17, 0), EVIDENCE).sentence
     assert told == "row 17 is off: it is 0 there"
@@ -141,7 +141,7 @@ def test_any_factor_and_shift_are_named(factor: float, shift: float) -> None:
 @given(st.sets(st.integers(0, 199), min_size=1, max_size=150))
 def test_rows_that_are_named_as_off_are_those_that_are(rows: set[int]) -> None:
     noise = put(np.zeros(200), sorted(rows), RNG.normal(size=len(rows)) + 5)
-    found = diagnose(REFERENCE, REFERENCE + noise, Evidence(allowed=1e-10))
+    found = diagnose(REFERENCE, REFERENCE + noise, CellEvidence(allowed=1e-10))
     assert found.name in ("one_row", "few_rows", "block", "every_nth", "rows")
     assert str(min(rows)) in found.sentence
 
@@ -149,7 +149,7 @@ def test_rows_that_are_named_as_off_are_those_that_are(rows: set[int]) -> None:
 @given(arrays(np.float64, (12,), elements=FINITE), arrays(np.float64, (12,), elements=FINITE))
 def test_any_two_predictions_get_a_diagnosis(reference: Numbers, prediction: Numbers) -> None:
     assume((np.abs(reference - prediction) > 1e-9).any())
-    found = diagnose(reference, prediction, Evidence(allowed=1e-9))
+    found = diagnose(reference, prediction, CellEvidence(allowed=1e-9))
     assert found.name
     assert found.sentence
 

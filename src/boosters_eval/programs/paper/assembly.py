@@ -17,7 +17,7 @@ from boosters_eval.programs.paper import composites, labels, values
 from boosters_eval.programs.paper.documents.grid import Unread
 from boosters_eval.programs.paper.labels import Better
 from boosters_eval.programs.paper.layout import DataRow, Layout, lay_out, split_sections
-from boosters_eval.programs.paper.roles import Known, assign_roles
+from boosters_eval.programs.paper.roles import KnownNames, assign_roles
 from boosters_eval.programs.paper.specification import StdOver, make_row_key
 
 if TYPE_CHECKING:
@@ -131,11 +131,12 @@ class _Column:
 
 
 def assemble(
-    found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest, known: Known | None = None
+    found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest, known: KnownNames | None = None
 ) -> BenchmarkTable:
     """Read a table. `about` is what the document says of all its tables, because captions refer to each other."""
     parts = [
-        _Assembly(found, lay_out(section), about, options, known or Known()) for section in split_sections(found.table)
+        _Assembly(found, lay_out(section), about, options, known or KnownNames())
+        for section in split_sections(found.table)
     ]
     for part in parts:
         part.read()
@@ -146,7 +147,12 @@ class _Assembly:
     """A part of a table that has one header."""
 
     def __init__(
-        self, found: FoundTable, layout: Layout, about: Mapping[str, str], options: ExtractPaperRequest, known: Known
+        self,
+        found: FoundTable,
+        layout: Layout,
+        about: Mapping[str, str],
+        options: ExtractPaperRequest,
+        known: KnownNames,
     ) -> None:
         self.found = found
         self.layout = layout

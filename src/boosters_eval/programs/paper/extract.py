@@ -16,7 +16,7 @@ from boosters_eval.programs.paper.assembly import UNNAMED, BenchmarkEntry, Bench
 from boosters_eval.programs.paper.documents import read_document
 from boosters_eval.programs.paper.documents.grid import Unread
 from boosters_eval.programs.paper.layout import lay_out, split_sections
-from boosters_eval.programs.paper.roles import Known
+from boosters_eval.programs.paper.roles import KnownNames
 from boosters_eval.programs.paper.source import MAX_NODES
 from boosters_eval.programs.paper.specification import make_row_key
 from boosters_eval.programs.paper.values import looks_like_result
@@ -61,7 +61,7 @@ def extract_benchmarks(request: ExtractPaperRequest) -> ExtractedPaper:
     document = read_document(request.document)
     wanted = _choose_tables([table.id for table in document.tables], request.tables)
     about = {table.id: f"{table.title}. {table.description}" for table in document.tables}
-    known = Known.of((lay_out(each), about[it.id]) for it in document.tables for each in split_sections(it.table))
+    known = KnownNames.of((lay_out(each), about[it.id]) for it in document.tables for each in split_sections(it.table))
     read = [assemble(table, about, request, known) for table in document.tables if table.id in wanted]
     return ExtractedPaper(
         paper=document.title,

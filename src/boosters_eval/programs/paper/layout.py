@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.request import Role
 
 MAX_HEADERS = 5
-Kind = Literal["key", "condition", "value", "note"]
+ColumnKind = Literal["key", "condition", "value", "note"]
 AxisKind = Literal["key", "level", "rest", "kind", "group"]
 _NUMBERING = frozenset({"#", "no", "no.", "nr", "nr.", "id", "idx", "index", "rank"})
 _CHILD = re.compile(r"(?:\+|–|−|—|-|•|·|↳|∟|└|├|w/o?(?=[\s.])|w/|with(?:out)?(?=\s))\s*\S")
@@ -63,7 +63,7 @@ class Layout:
     """A table taken apart. `why` says how the roles were chosen, `doubts` which of them are in doubt."""
 
     rows: list[DataRow]
-    kinds: list[Kind]  # by column
+    kinds: list[ColumnKind]  # by column
     headers: list[tuple[str, ...]]  # by level, for all columns
     names: list[str]  # the whole header of each column
     axes: list[Axis] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Layout:
         """What the lowest level of the header calls a column."""
         return labels.read_label(next((level[c] for level in reversed(self.headers) if level[c]), "")).name
 
-    def columns(self, kind: Kind) -> list[int]:
+    def columns(self, kind: ColumnKind) -> list[int]:
         return [c for c, each in enumerate(self.kinds) if each == kind]
 
 
@@ -215,9 +215,9 @@ def _read_levels(header: Sequence[Sequence[RawCell]], width: int) -> list[tuple[
     return levels or ([tuple("" for _ in range(width))] if width else [])
 
 
-def _find_kinds(data: Sequence[Sequence[RawCell]], names: Sequence[str]) -> list[Kind]:
+def _find_kinds(data: Sequence[Sequence[RawCell]], names: Sequence[str]) -> list[ColumnKind]:
     """What each column holds. Words name the rows where no value stands to their left; behind it they are notes."""
-    found: list[Kind] = []
+    found: list[ColumnKind] = []
     for c, label in enumerate(names):
         cells = [text for row in data if (text := values.spell(row[c].text))]
         printed = [text for text in cells if not values.read_cell(text).missing and len(text) < values.MAX_CELL]

@@ -22,19 +22,19 @@ _SUMMED = re.compile(r"\b(?:rank|avg|average|mean|overall)\b", re.IGNORECASE)  #
 _CLEAR = 1.0  # by how much the best assignment must be ahead of the next, or it is in doubt
 
 
-class Evidence(NamedTuple):
+class Clue(NamedTuple):
     weight: float
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNames:
     """What a document says of its tables together: the names that stand under a "Model" or a "Data set"."""
 
     names: Mapping[str, Role] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, layouts: Iterable[tuple[Layout, str]]) -> Known:
+    def of(cls, layouts: Iterable[tuple[Layout, str]]) -> KnownNames:
         """The names of all axes that are in no doubt. Each layout comes with what the document says of it."""
         roles: dict[str, set[Role]] = {}
         for found, about in layouts:
@@ -45,7 +45,7 @@ class Known:
         return cls({label: next(iter(each)) for label, each in roles.items() if len(each) == 1})
 
 
-def assign_roles(found: Layout, about: str, known: Known, columns: Role | None = None, nearby: str = "") -> None:
+def assign_roles(found: Layout, about: str, known: KnownNames, columns: Role | None = None, nearby: str = "") -> None:
     """Give each role to one axis at most, by the sum of the evidence. A narrow lead is a doubt."""
     names_metric = bool(labels.find_arrows(about)) or len(labels.find_metrics(about)) == 1
     inner = next((i for i in reversed(range(len(found.axes))) if not found.axes[i].is_of_rows), None)
@@ -58,7 +58,7 @@ def assign_roles(found: Layout, about: str, known: Known, columns: Role | None =
         for role in get_args(Role)
     }
     if columns is not None and inner is not None:
-        evidence[inner, columns].append(Evidence(1000.0, named("columns")))
+        evidence[inner, columns].append(Clue(1000.0, named("columns")))
     total = {place: sum(one.weight for one in each) for place, each in evidence.items()}
     usable = [i for i in range(len(found.axes)) if any(total[i, role] > 0 for role in get_args(Role))][:8]
     choices = itertools.product([None, *usable], repeat=len(get_args(Role)))
@@ -86,12 +86,12 @@ def _assignments(choices: Iterable[tuple[int | None, ...]]) -> Iterator[dict[int
             yield {i: role for i, role in zip(choice, get_args(Role), strict=True) if i is not None}
 
 
-def _weigh(axis: Axis, role: Role, known: Known, compared: str, *, names_metric: bool) -> Iterator[Evidence]:
+def _weigh(axis: Axis, role: Role, known: KnownNames, compared: str, *, names_metric: bool) -> Iterator[Clue]:
     """What speaks for an axis to have a role, and what against it."""
     names = axis.distinct
     count = len(names) or 1
     if axis.kind == "key" and (said := labels.find_role(axis.name)):
-        yield Evidence(12.0 if said == role else -6.0, f"headed '{axis.name}'")
+        yield Clue(12.0 if said == role else -6.0, f"headed '{axis.name}'")
     metrics = sum(_is_kind(name) and not _SUMMED.search(name) for name in names) / count
     hits: dict[Role, float] = {
         "metrics": metrics,
@@ -101,21 +101,21 @@ def _weigh(axis: Axis, role: Role, known: Known, compared: str, *, names_metric:
     for other, share in hits.items():
         weight = (9.0 if other == "metrics" else 6.0) if other == role else -4.0
         if share:
-            yield Evidence(weight * share, f"{round(share * count)} of {count} names are known as such")
+            yield Clue(weight * share, f"{round(share * count)} of {count} names are known as such")
     elsewhere = sum(known.names.get(name) == role for name in names) / count
     if elsewhere:
-        yield Evidence(5.0 * elsewhere, f"another table names {round(elsewhere * count)} of {count} so")
+        yield Clue(5.0 * elsewhere, f"another table names {round(elsewhere * count)} of {count} so")
     mentioned = sum(
         len(name) > 2 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", compared) is not None for name in names
     )
     if mentioned > 1 and role == "models":
-        yield Evidence(4.0 * mentioned / count, f"the text compares {mentioned} of {count}")
+        yield Clue(4.0 * mentioned / count, f"the text compares {mentioned} of {count}")
     if axis.kind == "kind":
-        yield Evidence(6.0 if role == "metrics" else -8.0, "the labels end with it")
+        yield Clue(6.0 if role == "metrics" else -8.0, "the labels end with it")
         return
     numbers = sum(map(values.looks_like_result, names)) / count
-    yield Evidence(-2.0 * numbers if role != "metrics" else 0.0, "they are numbers")
-    yield Evidence(_prior(axis, role, names_metric=names_metric), _explain_prior(axis, role, names_metric=names_metric))
+    yield Clue(-2.0 * numbers if role != "metrics" else 0.0, "they are numbers")
+    yield Clue(_prior(axis, role, names_metric=names_metric), _explain_prior(axis, role, names_metric=names_metric))
 
 
 def _prior(axis: Axis, role: Role, *, names_metric: bool) -> float:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Numbers = NDArray[np.float64]
-    Rows = NDArray[np.intp]
+    Prediction = NDArray[np.float64]
+    RowIndices = NDArray[np.intp]
 
 LAST_BITS = 4  # units in the last place: what rounding once or twice leaves
 SUMMATION = 1e-12  # of the scale: what adding up in another order leaves
@@ -31,21 +31,21 @@ class Diagnosis(NamedTuple):
     sentence: str
 
 
-class Evidence(NamedTuple):
+class CellEvidence(NamedTuple):
     """What a diagnosis may look at besides the two predictions, as far as it is there."""
 
     allowed: float  # the gap that the tolerance allows
-    x: Numbers | None = None  # the input
+    x: Prediction | None = None  # the input
     marked: NDArray[np.bool_] | None = None  # rows that were made to sit on a threshold
-    others: Sequence[Numbers] = ()  # what the reference predicts for other data
-    variants: Mapping[str, tuple[str, Numbers]] = {}  # what it predicts otherwise, with the sentence of each
+    others: Sequence[Prediction] = ()  # what the reference predicts for other data
+    variants: Mapping[str, tuple[str, Prediction]] = {}  # what it predicts otherwise, with the sentence of each
     repeatable: bool | None = None
 
 
 UNEXPLAINED = "unexplained"
 
 
-def diagnose(reference: Numbers, prediction: Numbers, evidence: Evidence) -> Diagnosis:
+def diagnose(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> Diagnosis:
     """The first fault that explains all of the difference; else where it is; else that nothing fits."""
     for look in (_look_at_order, _look_at_variants, _look_at_values, _look_at_precision, _look_at_rows):
         found = next(look(reference, prediction, evidence), None)
@@ -56,7 +56,7 @@ def diagnose(reference: Numbers, prediction: Numbers, evidence: Evidence) -> Dia
     return Diagnosis(UNEXPLAINED, f"{UNEXPLAINED}: {_count_off(reference, prediction, evidence)}")
 
 
-def describe_agreement(reference: Numbers, prediction: Numbers) -> Diagnosis | None:
+def describe_agreement(reference: Prediction, prediction: Prediction) -> Diagnosis | None:
     """What is left between predictions that agree; None where no number differs."""
     gaps = np.abs(prediction - reference)
     if not gaps.any():
@@ -76,12 +76,12 @@ def describe_agreement(reference: Numbers, prediction: Numbers) -> Diagnosis | N
 # ---- The prediction as a whole
 
 
-def _agree(one: Numbers, other: Numbers, allowed: float) -> bool:
+def _agree(one: Prediction, other: Prediction, allowed: float) -> bool:
     with np.errstate(all="ignore"):
         return bool((np.abs(one - other) <= allowed).all())
 
 
-def _look_at_order(reference: Numbers, prediction: Numbers, evidence: Evidence) -> Iterator[Diagnosis]:
+def _look_at_order(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> Iterator[Diagnosis]:
     """Stale answers, and the right numbers in other places."""
     allowed = evidence.allowed
     for position, other in enumerate(evidence.others):
@@ -97,7 +97,7 @@ def _look_at_order(reference: Numbers, prediction: Numbers, evidence: Evidence) 
         yield rows
 
 
-def _match_columns(reference: Numbers, prediction: Numbers, allowed: float) -> Diagnosis | None:
+def _match_columns(reference: Prediction, prediction: Prediction, allowed: float) -> Diagnosis | None:
     """Columns, such as targets, classes or components, in another order or with another sign."""
     if reference.ndim != 2 or reference.shape[1] < 2:
         return None
@@ -130,7 +130,7 @@ def _match_columns(reference: Numbers, prediction: Numbers, allowed: float) -> D
     return Diagnosis(name, join_words(told)) if told else None
 
 
-def _match_rows(reference: Numbers, prediction: Numbers, allowed: float) -> Diagnosis | None:
+def _match_rows(reference: Prediction, prediction: Prediction, allowed: float) -> Diagnosis | None:
     """The same rows in another order."""
     one, other = (array.reshape(len(array), -1) for array in (reference, prediction))
     ours, theirs = (array[np.lexsort(array.T[::-1])] for array in (one, other))
@@ -150,7 +150,7 @@ def _match_rows(reference: Numbers, prediction: Numbers, allowed: float) -> Diag
     return Diagnosis("rows_sorted", "the rows are sorted by their prediction") if ordered else moved
 
 
-def _look_at_variants(_: Numbers, prediction: Numbers, evidence: Evidence) -> Iterator[Diagnosis]:
+def _look_at_variants(_: Prediction, prediction: Prediction, evidence: CellEvidence) -> Iterator[Diagnosis]:
     """What the reference itself predicts if it makes the mistake."""
     for name, (sentence, variant) in evidence.variants.items():
         if variant.shape == prediction.shape and _agree(variant, prediction, evidence.allowed):
@@ -158,19 +158,19 @@ def _look_at_variants(_: Numbers, prediction: Numbers, evidence: Evidence) -> It
             yield Diagnosis(name, told)
 
 
-def _sigmoid(values: Numbers) -> Numbers:
+def _sigmoid(values: Prediction) -> Prediction:
     return 1 / (1 + np.exp(-values))
 
 
-def _to_float32(values: Numbers) -> Numbers:
+def _to_float32(values: Prediction) -> Prediction:
     return values.astype(np.float32).astype(np.float64)
 
 
-def _rounding_to(digits: int) -> Callable[[Numbers], Numbers]:
+def _rounding_to(digits: int) -> Callable[[Prediction], Prediction]:
     return lambda values: np.round(values, digits)
 
 
-_FORMS: tuple[tuple[str, str, Callable[[Numbers], Numbers]], ...] = (
+_FORMS: tuple[tuple[str, str, Callable[[Prediction], Prediction]], ...] = (
     ("sign", "the sign is flipped", np.negative),
     ("output_float32", "agrees after rounding the predictions to float32", _to_float32),
     (
@@ -204,7 +204,7 @@ _FORMS: tuple[tuple[str, str, Callable[[Numbers], Numbers]], ...] = (
 )
 
 
-def _look_at_values(reference: Numbers, prediction: Numbers, evidence: Evidence) -> Iterator[Diagnosis]:
+def _look_at_values(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> Iterator[Diagnosis]:
     """A function of the reference: its sign, a rounding, a link, a factor and a shift."""
     for name, sentence, form in _FORMS:
         with np.errstate(all="ignore"):
@@ -228,14 +228,14 @@ def _look_at_values(reference: Numbers, prediction: Numbers, evidence: Evidence)
             yield Diagnosis("clipped", f"agrees after cutting off what is {name} {number(float(bound), 3)}")
 
 
-def _look_at_precision(reference: Numbers, prediction: Numbers, _: Evidence) -> Iterator[Diagnosis]:
+def _look_at_precision(reference: Prediction, prediction: Prediction, _: CellEvidence) -> Iterator[Diagnosis]:
     largest = float(np.abs(reference).max())
     if _agree(reference, prediction, SINGLE * largest):
         far = number(float(np.abs(prediction - reference).max()) / largest, 2)
         yield Diagnosis("single_precision", f"differs by {far} of the largest, as computing in float32 leaves")
 
 
-def _fit_line(one: Numbers, other: Numbers, allowed: float) -> tuple[float, float] | None:
+def _fit_line(one: Prediction, other: Prediction, allowed: float) -> tuple[float, float] | None:
     """The factor and the shift that make one of the other, if they do; a line through two numbers proves nothing."""
     if len(one) < 3:
         return None
@@ -254,7 +254,7 @@ def _fit_line(one: Numbers, other: Numbers, allowed: float) -> tuple[float, floa
     return None
 
 
-def _tell_line(factor: float, shift: float, reference: Numbers) -> Diagnosis:
+def _tell_line(factor: float, shift: float, reference: Prediction) -> Diagnosis:
     if factor == 1 and abs(shift + reference.mean()) <= 1e-6 * abs(shift):
         return Diagnosis("centered", "is the reference without its mean: an intercept or base score is left out")
     if factor == 1:
@@ -268,18 +268,18 @@ def _tell_line(factor: float, shift: float, reference: Numbers) -> Diagnosis:
 # ---- Some of its rows
 
 
-def _find_off(reference: Numbers, prediction: Numbers, evidence: Evidence) -> NDArray[np.bool_]:
+def _find_off(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         gaps = np.abs(prediction - reference)
     return np.asarray((gaps > evidence.allowed).reshape(len(gaps), -1).any(axis=1))
 
 
-def _count_off(reference: Numbers, prediction: Numbers, evidence: Evidence) -> str:
+def _count_off(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> str:
     off = _find_off(reference, prediction, evidence)
     return "every row is off" if off.all() else f"{int(off.sum())} of {len(off)} rows are off, the first {off.argmax()}"
 
 
-def _look_at_rows(reference: Numbers, prediction: Numbers, evidence: Evidence) -> Iterator[Diagnosis]:
+def _look_at_rows(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> Iterator[Diagnosis]:
     """Where the rows are that are off, and what happened to them."""
     off = _find_off(reference, prediction, evidence)
     if not off.any() or off.all():
@@ -291,7 +291,7 @@ def _look_at_rows(reference: Numbers, prediction: Numbers, evidence: Evidence) -
         yield Diagnosis(f"{name}_{what.name}" if what else name, told)
 
 
-def _tell_part(reference: Numbers, prediction: Numbers, evidence: Evidence) -> Diagnosis | None:
+def _tell_part(reference: Prediction, prediction: Prediction, evidence: CellEvidence) -> Diagnosis | None:
     """What happened to the rows that are off, if the same happened to all of them."""
     if (prediction == 0).all():
         return Diagnosis("zero", "it is 0 there")
@@ -305,7 +305,7 @@ def _tell_part(reference: Numbers, prediction: Numbers, evidence: Evidence) -> D
     return None
 
 
-def _locate(off: NDArray[np.bool_], rows: Rows, evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _locate(off: NDArray[np.bool_], rows: RowIndices, evidence: CellEvidence) -> Iterator[tuple[str, str]]:
     """Where the rows are, from what tells most to what tells least."""
     x = evidence.x
     if x is not None and x.ndim == 2 and len(x) == len(off):
@@ -330,7 +330,7 @@ def _holds(kind: NDArray[np.bool_], off: NDArray[np.bool_]) -> bool:
     return bool(kind[off].all() and not kind.all() and off.sum() >= min(_ENOUGH, int(kind.sum())))
 
 
-def _separate(off: NDArray[np.bool_], x: Numbers) -> Iterator[tuple[str, str]]:
+def _separate(off: NDArray[np.bool_], x: Prediction) -> Iterator[tuple[str, str]]:
     """A column whose values tell the rows that are off from all others."""
     if min(off.sum(), (~off).sum()) < _ENOUGH:
         return
@@ -352,5 +352,5 @@ def _name(noun: str, positions: Sequence[int]) -> str:
     return f"{noun}{'s' if len(positions) > 1 else ''} {join_words(map(str, positions))}"
 
 
-def _be(rows: Rows) -> str:
+def _be(rows: RowIndices) -> str:
     return "is" if len(rows) == 1 else "are"

@@ -17,7 +17,7 @@ from boosters_eval.engine.cell import Failure, Outcome
 from boosters_eval.engine.runs import Competing, RunKind
 from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
-from boosters_eval.programs.parity.diagnosis import Diagnosis, Evidence, describe_agreement, diagnose
+from boosters_eval.programs.parity.diagnosis import Diagnosis, CellEvidence, describe_agreement, diagnose
 from boosters_eval.programs.parity.method import (
     BASE_SEED,
     GENERATORS,
@@ -295,7 +295,7 @@ class Judge:
         arrays = read_arrays(place)
         marked = arrays.get("marked")
         reference = references[worst]
-        evidence = Evidence(
+        evidence = CellEvidence(
             allowed=allow_gap(reference, judging.metric, judging.tolerance),
             x=arrays.get("X"),
             marked=None if marked is None or marked.shape != reference.shape[:1] else marked != 0,

@@ -18,39 +18,39 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Numbers = NDArray[np.float64]
+    InputRows = NDArray[np.float64]
 
 MOST_NUMBERS = 200_000  # of an input: larger ones take longer to write than they tell
 
 
-def _round_to(kind: type[np.floating]) -> Callable[[Numbers], Numbers]:
+def _round_to(kind: type[np.floating]) -> Callable[[InputRows], InputRows]:
     return lambda x: x.astype(kind).astype(np.float64)
 
 
-def _step(kind: type[np.floating], to: float) -> Callable[[Numbers], Numbers]:
+def _step(kind: type[np.floating], to: float) -> Callable[[InputRows], InputRows]:
     return lambda x: np.nextafter(x.astype(kind), kind(to)).astype(np.float64)
 
 
-def _replace_missing(by: float) -> Callable[[Numbers], Numbers]:
+def _replace_missing(by: float) -> Callable[[InputRows], InputRows]:
     return lambda x: np.where(np.isnan(x), by, x)
 
 
-def _by_name(x: Numbers) -> Numbers:
+def _by_name(x: InputRows) -> InputRows:
     """The columns as text would be sorted: 0, 1, 10, 11, 2."""
     return x[:, sorted(range(x.shape[1]), key=str)]
 
 
-def _swap_first(x: Numbers) -> Numbers:
+def _swap_first(x: InputRows) -> InputRows:
     return x[:, [1, 0, *range(2, x.shape[1])]] if x.shape[1] > 1 else x
 
 
-def _scale(x: Numbers) -> Numbers:
+def _scale(x: InputRows) -> InputRows:
     spread = x.std(axis=0, ddof=1)
     return x / np.where(spread > 0, spread, 1)
 
 
 # What is told of a prediction that is the reference's for the changed input. The first that fits is told.
-INPUT_PROBES: dict[str, tuple[str, Callable[[Numbers], Numbers]]] = {
+INPUT_PROBES: dict[str, tuple[str, Callable[[InputRows], InputRows]]] = {
     "input_float32": ("agrees after rounding the inputs to float32", _round_to(np.float32)),
     "input_float16": ("agrees after rounding the inputs to float16", _round_to(np.float16)),
     "missing_as_zero": ("agrees if missing values are taken for 0", _replace_missing(0.0)),
@@ -90,7 +90,7 @@ INPUT_PROBES: dict[str, tuple[str, Callable[[Numbers], Numbers]]] = {
 }
 
 
-def change_inputs(x: Numbers) -> Iterator[tuple[str, Numbers]]:
+def change_inputs(x: InputRows) -> Iterator[tuple[str, InputRows]]:
     """The inputs that differ from what they are made of, by the name of the fault."""
     if x.ndim != 2 or x.size > MOST_NUMBERS:
         return
@@ -102,7 +102,7 @@ def change_inputs(x: Numbers) -> Iterator[tuple[str, Numbers]]:
 
 
 @contextmanager
-def lay_out_inputs(place: Path, x: Numbers) -> Iterator[Path]:
+def lay_out_inputs(place: Path, x: InputRows) -> Iterator[Path]:
     """A folder as that of a seed, with another input."""
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / place.name
@@ -112,5 +112,5 @@ def lay_out_inputs(place: Path, x: Numbers) -> Iterator[Path]:
         yield folder
 
 
-def read_input(place: Path) -> Numbers | None:
+def read_input(place: Path) -> InputRows | None:
     return read_arrays(place).get("X")
