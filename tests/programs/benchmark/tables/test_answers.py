@@ -216,7 +216,7 @@ def test_of_several_rows_it_is_told_which_one_may_be_better_or_worse(gap, words)
             other = pair.a if way == 1 else pair.b
             ends[other] = [100 * end / max(means["boosters"], means[other]) for end in (-low, high)]
     assert which(results) == (
-        f"cannot say from {SPLITS}: boosters leads in RMSE, but xgboost and lightgbm may be up to"
+        f"cannot say from {SPLITS}: boosters has the best mean RMSE, but xgboost and lightgbm may be up to"
         f" {words.format_map(ends)}."
     )
 
