@@ -97,7 +97,7 @@ def test_each_pair_is_an_item_that_is_collected_without_running(project, run_pyt
         ["*boosters-eval mine::iris/gbdt[[]boosters]", "*boosters-eval mine::iris/gbdt[[]catboost]"]
     )
     result.stdout.fnmatch_lines(["3 tests collected*"])
-    assert not (project.path / "home").exists()
+    assert not (project.path / "home" / "runs").exists()
 
 
 def test_pairs_that_hold_pass_and_the_marker_selects_them(project, run_pytest, recorded):
@@ -210,7 +210,10 @@ def test_auto_adds_recorded_seeds_until_a_test_decides(project, run_pytest, reco
     ("arguments", "told"),
     [
         (["--boosters-eval-suite", "quikc"], "Unknown suite 'quikc'. Did you mean 'quick'?"),
-        (["--boosters-eval-baseline", "none.json"], "none.json does not exist."),
+        (
+            ["--boosters-eval-baseline", "none.json"],
+            "none.json does not exist; record it with 'boosters-eval baseline record none.json'.",
+        ),
         (["--boosters-eval-suite", "minimal", "--boosters-eval-tolerance", "2"], "'--boosters-eval-tolerance' option"),
         (["--boosters-eval-suite", "minimal", "-n", "2"], "without pytest-xdist"),
         (

@@ -109,6 +109,11 @@ SUITES_BY_NAME = {
     "ablation-threading": "ABLATION_THREADING",
     "ablation-device": "ABLATION_DEVICE",
     "gate": "GATE_SUITE",
+    "real24": "REAL_SUITE",
+    "time6": "TIME_SUITE",
+    "group4": "GROUP_SUITE",
+    "scale2": "SCALE_SUITE",
+    "rank1": "RANK_SUITE",
 }
 BOOSTERS = {
     "BoostersRunner": {"gbdt", "gblinear", "linear_trees"},

@@ -156,9 +156,14 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.suites import COMPARISON_LEAFWISE as COMPARISON_LEAFWISE
     from boosters_eval.programs.benchmark.suites import FULL_SUITE as FULL_SUITE
     from boosters_eval.programs.benchmark.suites import GATE_SUITE as GATE_SUITE
+    from boosters_eval.programs.benchmark.suites import GROUP_SUITE as GROUP_SUITE
     from boosters_eval.programs.benchmark.suites import MINIMAL_SUITE as MINIMAL_SUITE
     from boosters_eval.programs.benchmark.suites import QUICK_SUITE as QUICK_SUITE
+    from boosters_eval.programs.benchmark.suites import RANK_SUITE as RANK_SUITE
+    from boosters_eval.programs.benchmark.suites import REAL_SUITE as REAL_SUITE
+    from boosters_eval.programs.benchmark.suites import SCALE_SUITE as SCALE_SUITE
     from boosters_eval.programs.benchmark.suites import SUITES as SUITES
+    from boosters_eval.programs.benchmark.suites import TIME_SUITE as TIME_SUITE
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite as BenchmarkSuite
     from boosters_eval.programs.benchmark.suites import create_ablation_suite as create_ablation_suite
     from boosters_eval.programs.benchmark.suites import register_suite as register_suite

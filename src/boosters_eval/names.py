@@ -43,8 +43,8 @@ _NAMES = {
     "boosters_eval.programs.benchmark.results": "ResultCollection",
     "boosters_eval.programs.benchmark.suites": (
         "ABLATION_DEVICE ABLATION_GROWTH_SUITE ABLATION_THREADING BenchmarkSuite CHECK_SUITE COMPARISON_DEPTHWISE"
-        " COMPARISON_LEAFWISE FULL_SUITE GATE_SUITE MINIMAL_SUITE QUICK_SUITE SUITES create_ablation_suite"
-        " register_suite"
+        " COMPARISON_LEAFWISE FULL_SUITE GATE_SUITE GROUP_SUITE MINIMAL_SUITE QUICK_SUITE RANK_SUITE REAL_SUITE"
+        " SCALE_SUITE SUITES TIME_SUITE create_ablation_suite register_suite"
     ),
     "boosters_eval.programs.benchmark.tables.document": "generate_report",
     "boosters_eval.programs.bisect.answer": "Bisection BisectionStep",

@@ -85,6 +85,7 @@ LINES = {
     "parity run": ("parity", "run", *PARITY, "-q", "--out-csv", "other-parity.csv"),
     "parity gate": ("parity", "gate", "--csv", "parity.csv", "--own", "b0"),
     "parity render": ("parity", "render", "--csv", "parity.csv", "--registry", PARITY[1], "--out", "parity.md"),
+    "parity init": ("parity", "init", "own-parity"),
     "parity list": ("parity", "list", "--registry", PARITY[1]),
     "parity oracles list": ("parity", "oracles", "list"),
     "parity oracles verify": ("parity", "oracles", "verify"),
@@ -109,7 +110,10 @@ LINES = {
     "figures": ("figures", "main", "-o", "figures", "-f", "svg"),
     "track": ("track", "main", "--to", "noting", "--dry-run"),
 }
-ALIKE = dict.fromkeys(("quick", "full", "check"), "baseline check")  # on suites that take too long here
+ALIKE = {  # what takes too long here
+    **dict.fromkeys(("quick", "full", "check"), "baseline check"),
+    **dict.fromkeys(("determinism", "upgrade-check"), "importances"),
+}
 # What is run to make the files of a place.
 SETTING_UP = (
     ("compare", *ONE[:4], "-s", "3", *ONE[6:], "--name", "main"),

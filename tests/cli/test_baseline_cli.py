@@ -308,7 +308,7 @@ def test_a_library_named_with_results_is_the_only_one_that_is_compared(files, ca
     assert check("base.json", "--results", "worse.json", "-v", "--library", "xgboost") == 0
     out = capsys.readouterr().out
     assert "1 pair compared" in out
-    assert "boosters: skipped, left out on request" in out
+    assert "Skipped:\n  california/gbdt boosters: left out on request" in out
     assert check("base.json", "--results", "worse.json", "-q", "--library", "xgbost") == 3
     assert "Unknown library of the results 'xgbost'. Did you mean 'xgboost'?" in capsys.readouterr().err
 
@@ -518,14 +518,14 @@ class TestRealRuns:
     def test_a_misspelt_library_under_test_is_found_before_anything_runs(self, files, capsys):
         assert check("base.json", "--libraries-under-test", "xgbost") == 3
         assert "Did you mean 'xgboost'" in capsys.readouterr().err
-        assert not Path("home").exists()
+        assert not Path("home/runs").exists()
 
     def test_a_dry_run_shows_the_plan_and_runs_nothing(self, here, capsys):
         assert run(["baseline", "record", "new/m.json", "--suite", "minimal", "--dry-run"]) == 0
         assert re.search(r"run [0-9a-f]{16}: 2 cells", capsys.readouterr().out)
         assert run(["quick", "-o", "new/r.json", "--dry-run"]) == 0
         assert not Path("new").exists()
-        assert not Path("home").exists()
+        assert not Path("home/runs").exists()
 
     def test_a_baseline_of_a_suite_that_is_not_known_here_asks_for_it(self, files, capsys):
         document = json.loads(Path("base.json").read_text())

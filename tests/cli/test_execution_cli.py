@@ -73,7 +73,7 @@ def test_html_report_is_one_page(boosters_eval, tmp_path):
 def test_dry_run_runs_nothing_and_writes_no_run(boosters_eval, tmp_path):
     done = boosters_eval(*SMALL, "--dry-run", check=0)
     assert "4 cells" in done.stdout
-    assert not (tmp_path / "home").exists()
+    assert not (tmp_path / "home" / "runs").exists()
 
 
 def test_variants_are_rows_of_their_own(boosters_eval):

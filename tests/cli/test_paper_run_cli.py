@@ -54,7 +54,7 @@ def test_a_dry_run_shows_the_cells_and_what_is_left_out_and_writes_nothing(paper
     assert done.stdout.splitlines()[1].endswith(" x 2")
     assert "  T:Unbound:Iris none: unsupported: Nothing is bound to this row" in done.stdout
     assert "run " in paper(command, "--dry-run", only="T:Unbound", check=2).stdout
-    assert not (place / "home").exists()
+    assert not (place / "home" / "runs").exists()
     assert not (place / "results").exists()
 
 
@@ -101,7 +101,7 @@ def test_a_mistake_is_one_sentence_and_nothing_runs(paper, place, command, optio
     done = paper(command, *options, check=3)
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
-    assert not (place / "home").exists()
+    assert not (place / "home" / "runs").exists()
     assert not (place / "results").exists()
 
 

@@ -189,7 +189,7 @@ def test_an_output_that_is_no_directory_is_refused_before_any_work(place, capsys
     (place / "file").write_text("x")
     assert run(["report", "--suite", "quick", "-o", "file"]) == 3
     assert "Cannot write file/" in capsys.readouterr().err
-    assert not (place.parent / "home").exists()
+    assert not (place.parent / "home" / "runs").exists()
 
 
 def test_a_suite_is_run_and_then_found_again_by_its_run(place, kept_pool, capsys):

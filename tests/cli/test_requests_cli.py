@@ -16,13 +16,13 @@ REPOSITORY = Path(__file__).parents[2]
 SUITE = """
 from boosters_eval import BenchmarkConfig, BenchmarkSuite, DATASETS, Task, TrainingConfig
 
-def config(name, **changes):
+def config(name, depth, **changes):
     return BenchmarkConfig(
         name=name, dataset=DATASETS["diabetes"], task=Task.REGRESSION, libraries=["faulty"],
-        training=TrainingConfig(max_depth=1), **changes,
+        training=TrainingConfig(max_depth=depth), **changes,
     )
 
-SUITE = BenchmarkSuite(name="mine", configs=[config("own", seeds=[7, 8]), config("usual")], default_seeds=3)
+SUITE = BenchmarkSuite(name="mine", configs=[config("own", 1, seeds=[7, 8]), config("usual", 2)], default_seeds=3)
 """
 
 

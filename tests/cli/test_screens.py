@@ -166,7 +166,7 @@ def test_many_data_sets_begin_with_the_answer_over_all_and_have_a_row_each(monke
     text = shown(factories.collection(found, suite="compare"), monkeypatch, 80)
     first, *others = text.splitlines()
     assert first == "boosters, xgboost, lightgbm, catboost and sklearn on 8 data sets"
-    assert others[0].startswith("Which: lightgbm, best on 8 of 8 data sets")
+    assert others[0].startswith("Which: in general lightgbm: over 8 data sets, its error is ")
     assert all(len(re.findall(rf"^data{place} .*best: lightgbm", text, re.MULTILINE)) == 1 for place in range(8))
     assert "Leaderboard over 8 data sets" in text
 

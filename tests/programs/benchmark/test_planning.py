@@ -56,6 +56,7 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
         module = "acme"
         distributions = ("acme",)
         installation = None
+        labeled = False
 
         @staticmethod
         def version():

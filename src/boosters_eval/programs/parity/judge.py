@@ -17,7 +17,7 @@ from boosters_eval.engine.cell import Failure, Outcome
 from boosters_eval.engine.runs import Competing, RunKind
 from boosters_eval.programs.parity.backend import BACKENDS, WorkerError
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload, RefusedError
-from boosters_eval.programs.parity.diagnosis import Diagnosis, CellEvidence, describe_agreement, diagnose
+from boosters_eval.programs.parity.diagnosis import CellEvidence, Diagnosis, describe_agreement, diagnose
 from boosters_eval.programs.parity.method import (
     BASE_SEED,
     GENERATORS,
