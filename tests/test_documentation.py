@@ -68,6 +68,9 @@ ONLY_PARSED = {
     "boosters-eval bisect -l boosters --folder ../boosters-python --commits v0.1.0..main",
     "boosters-eval bisect -l boosters --wheels dist/a.whl dist/b.whl dist/c.whl --metric memory",
     "boosters-eval bisect -l lightgbm --versions 4.3..4.7 -d california --metric train_time_s --tolerance 0.1",
+    "boosters-eval paper compare --results results.csv --paper published.yaml",  # once its values are filled in
+    "boosters-eval parity run --registry mine/registry.py --methods line --out-csv mine/parity.csv",
+    "boosters-eval parity gate --registry mine/registry.py --csv mine/parity.csv",
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets fetch --suite real24",
     "boosters-eval run --suite real24 --subset 8",

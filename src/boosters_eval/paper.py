@@ -1,5 +1,5 @@
 """What the functions that reproduce the rows of a paper are given: `split`, the rows that libraries stand on, too."""
 
-from boosters_eval.programs.paper.rows import Rows, split
+from boosters_eval.programs.paper.rows import PaperRows, split
 
-__all__ = ["Rows", "split"]
+__all__ = ["PaperRows", "split"]

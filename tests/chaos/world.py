@@ -80,6 +80,7 @@ LINES = {
     "paper run": ("paper", "run", "--spec", "benchmarks.yaml", "--output", "run-results", "-q"),
     "paper list": ("paper", "list", "benchmarks.yaml", "--json"),
     "paper compare": ("paper", "compare", "--results", "paper/results.json", "--paper", "benchmarks.yaml"),
+    "paper results init": ("paper", "results", "init", "benchmarks.yaml", "--out", "own-results.csv", "--force"),
     "paper report": ("paper", "report", "--comparison", "comparison.yaml"),
     "paper validate": ("paper", "validate", "--spec", "benchmarks.yaml", "--output", "validated", "-q"),
     "parity run": ("parity", "run", *PARITY, "-q", "--out-csv", "other-parity.csv"),

@@ -229,7 +229,7 @@ def test_what_is_beyond_tolerance_and_undecided_fails_with_the_seeds_that_would_
     assert evidence == f"Note: Splits were tested: {lacking}"
     assert headline == "❌ Beyond tolerance, but undecided in 1 config:"
     assert finding == (
-        "  california/gbdt boosters: undecided: RMSE 0.4681 > baseline 0.4545 (+3.0 %, tolerance 2 %)"
+        "  california/gbdt boosters: RMSE 0.4681 > baseline 0.4545 (+3.0 %, tolerance 2 %)"
         " (p = 0.254 by splits; 23 seeds would decide if the change stays as it is)"
     )
     assert advice == (
@@ -544,7 +544,7 @@ class TestRealRuns:
         out = capsys.readouterr().out
         assert code == 2
         assert "california/gbdt boosters: not comparable" in out
-        assert "xgboost: skipped" in out
+        assert "Skipped:\n  california/gbdt xgboost: left out on request" in out
 
     @pytest.mark.usefixtures("kept_pool")
     def test_quick_without_a_baseline_shows_results_and_says_that_nothing_was_checked(self, here, monkeypatch, capsys):

@@ -24,7 +24,7 @@ from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.engine.cell import Build, Cell, CellOutcome, Lane, Spec, Target
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.paper.rows import Rows, Scoring, ask, open_rows
+from boosters_eval.programs.paper.rows import PaperRows, Scoring, ask, open_rows
 from boosters_eval.programs.paper.specification import (
     BoundRun,
     CallableRun,
@@ -356,7 +356,7 @@ def _score(
     return rows.score(predictions), len(rows.test)
 
 
-def _fit(run: EstimatorRun, rows: Rows, root: Path, phase: Callable[[str], None]) -> Any:
+def _fit(run: EstimatorRun, rows: PaperRows, root: Path, phase: Callable[[str], None]) -> Any:
     """What the user's factory makes, after it has learned from the training rows."""
     phase("import")
     factory = _import(run.estimator, root)

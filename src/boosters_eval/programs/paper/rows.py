@@ -46,7 +46,7 @@ class Scoring(Model):
 
 
 @dataclass(frozen=True)
-class Rows:
+class PaperRows:
     """Rows to learn from, to stop early on, and to be tested on. What is categorical holds codes; NaN is missing."""
 
     task: Task
@@ -135,7 +135,7 @@ class Rows:
         )
 
 
-def open_rows(scoring: Scoring, inputs: Mapping[str, str], seed: int) -> Rows:
+def open_rows(scoring: Scoring, inputs: Mapping[str, str], seed: int) -> PaperRows:
     """The rows of the protocol for a seed, or all of them as they are."""
     from boosters_eval.datasets import open_stored  # noqa: PLC0415 (imports numpy)
 
@@ -149,7 +149,9 @@ def open_rows(scoring: Scoring, inputs: Mapping[str, str], seed: int) -> Rows:
         else split_by_protocol(table, scoring.task, protocol, seed, stopping=False)
     )
     prepared = prepare_rows(table, split, protocol, seed)
-    return Rows(scoring.task, scoring.n_classes, seed, split.train, split.stop, split.test, table, prepared, scoring)
+    return PaperRows(
+        scoring.task, scoring.n_classes, seed, split.train, split.stop, split.test, table, prepared, scoring
+    )
 
 
 def describe_data(config: Any, data: Stored, metrics: tuple[str, ...]) -> dict[str, Any]:
@@ -192,7 +194,7 @@ def split(
     test: float | Literal["official"] = 0.2,
     preprocessing: Sequence[str] = (),
     metrics: Sequence[str] = (),
-) -> Rows:
+) -> PaperRows:
     """The rows of a data set for a seed, on the very split on which libraries are trained and tested.
 
     In a function that `paper run` calls nothing need be given: the rows are those of its target, by the data set and
