@@ -190,7 +190,8 @@ def test_a_decision_is_verified_by_its_file(tmp_path, monkeypatch, capsys):
     (tmp_path / "s.json").write_text(json.dumps({f"c{i}": 1.0 for i in range(10)}), encoding="utf-8")
     assert run(["gate", "--scores", "s.json", "--threshold", "0.5", "--no-held-out", "-o", "d.json", "-q"]) == 0
     assert run(["verify", "d.json"]) == 0
-    same = "tier bronze and threshold 0.5 as quoted; compared with s.json"
+    rules = "tier bronze, threshold 0.5, held-out data sets not required"
+    same = f"rules ({rules}) and versions of tools as quoted; compared with s.json"
     assert capsys.readouterr().out == f"d.json: computed again, with the same bytes ({same})\n"
     (tmp_path / "t.json").write_text(json.dumps({f"c{i}": 0.9 for i in range(10)}), encoding="utf-8")
     assert run(["verify", "d.json", "--scores", "t.json"]) == 2

@@ -9,6 +9,7 @@ import pytest
 from boosters_eval.cli.app import run
 from boosters_eval.programs.baseline.model import digest_content
 from boosters_eval.programs.baseline.sidecar import locate_sidecar
+from boosters_eval.programs.gate.model import GateDecision
 
 TERMS = ["--threshold", "0.5", "--no-held-out", "--allow-low-coverage", "--output", "decision.json"]
 
@@ -103,13 +104,71 @@ def test_what_cannot_be_checked_is_said_in_the_decision(here, capsys):
         (here / "home" / "runs" / source["run_id"] / name).rename(here / f"away-{name}")
     assert decide() == 1
     said = json.loads((here / "decision.json").read_text())
-    assert [
-        part in said["source"]["baseline_unchecked"][index]
-        for index, part in enumerate(("predictions", "not in this home"))
-    ]
+    unchecked = said["source"]["baseline_unchecked"]
+    assert [part in told for part, told in zip(("predictions", "not in this home"), unchecked, strict=True)] == [
+        True
+    ] * 2
     assert "Not checked of the baseline: run" in capsys.readouterr().out
     assert run(["verify", "released.json"]) == 0
     assert "not checked: run" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["recorded_at", "sources"])
+def test_a_baseline_cannot_be_dated_before_its_run(here, capsys, place):
+    """Else the recorded run could be held against itself, as if it had begun later."""
+
+    def date(raw):
+        for part in [raw] if place == "recorded_at" else raw["sources"].values():
+            part["recorded_at"] = "2020-01-01T00:00:00Z"
+
+    change(here / "released.json", date, sealed=True)
+    assert decide() == 2
+    assert "it says that it was recorded before" in capsys.readouterr().err
+
+
+def test_a_source_has_the_name_of_its_run(here, capsys):
+    change(here / "released.json", lambda raw: next(iter(raw["sources"].values())).update(attempt=7), sealed=True)
+    assert decide() == 3
+    assert "under its own name" in capsys.readouterr().err
+
+
+def test_a_run_of_which_pairs_were_merged_into_the_baseline_is_not_held_against_it(here):
+    assert run(["run", "--suite", "minimal", "--seeds", "2", "-q"]) == 0
+    assert run(["baseline", "update", "released.json", "--run", "last", "-d", "california", "-q"]) == 0
+    assert decide() == 1
+    said = json.loads((here / "decision.json").read_text())
+    assert said["report"]["of_itself"]
+    assert "from this very run" in str(said["objections"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("baseline_unchecked", []), ("baseline_unchecked", ["nothing"]), ("baseline_runs", {})]
+)
+def test_what_nothing_vouches_for_cannot_be_taken_out_of_a_decision(here, capsys, field, value):
+    def forget(raw):
+        raw["sources"] = {}
+        for result in raw["results"]:
+            result["source"] = None
+
+    change(here / "released.json", forget, sealed=True)
+    assert decide() == 1
+    said = GateDecision.model_validate(json.loads((here / "decision.json").read_text()))
+    assert said.source.baseline_unchecked == ("no run vouches for 2 pairs",)
+    forged = said.replace(source=said.source.replace(**{field: type(getattr(said.source, field))(value)}))
+    if field == "baseline_unchecked":
+        kept = [note for note in said.report.notes if "Not checked" not in note]
+        added = [f"Not checked of the baseline: {end}." for end in value]
+        forged = forged.replace(report=said.report.replace(notes=(*kept, *added)))
+    (here / "decision.json").write_text(forged.text())
+    assert run(["verify", "decision.json"]) == 2
+
+
+def test_the_version_of_the_library_is_that_of_the_run(here):
+    assert decide() == 1
+    text = (here / "decision.json").read_text()
+    version = json.loads(text)["report"]["versions"]["boosters"]
+    (here / "decision.json").write_text(text.replace(f'"boosters": "{version}"', '"boosters": "9.9"'))
+    assert run(["verify", "decision.json"]) == 2
 
 
 def test_a_decision_that_was_changed_is_found(here, capsys):

@@ -667,7 +667,8 @@ def test_verifying_gets_the_same_bytes_from_the_journal(home, baseline, tmp_path
 def test_verifying_does_not_need_the_baseline_any_more_but_says_so(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
     said = describe_verification(path, home=home)
-    assert said == f"tier bronze and threshold 0.98 as quoted; compared with {baseline}"
+    rules = "tier bronze, threshold 0.98, held-out data sets not required, low coverage allowed"
+    assert said == f"rules ({rules}) and versions of tools as quoted; compared with {baseline}"
     baseline.unlink()
     assert verify_decision(path, home=home) == ""
     assert describe_verification(path).endswith("baseline as quoted, not compared with the file")

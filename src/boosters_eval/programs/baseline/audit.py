@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from boosters_eval.engine.folder import Run
     from boosters_eval.programs.baseline.model import Baseline, Source
 
 _OF_RUN = (
@@ -39,7 +41,12 @@ class BaselineAudit:
     """What of a baseline is not what was recorded, and what nobody could check."""
 
     faults: tuple[str, ...]
-    unchecked: tuple[str, ...]
+    unproven: tuple[str, ...]  # what nothing vouches for, whoever checks it
+    elsewhere: tuple[str, ...]  # what would be checked if it were here
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        return (*self.unproven, *self.elsewhere)
 
 
 def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
@@ -47,32 +54,50 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
     baseline = load_baseline(path)
     raw: dict[str, Any] = load_json(read_text(path), str(path))
     faults: list[str] = []
-    unchecked: list[str] = []
+    unproven: list[str] = []
+    elsewhere: list[str] = []
     if raw.get("digest") is None:
-        unchecked.append("it has no digest of its own")
+        unproven.append("it has no digest of its own")
     elif digest_content(raw) != raw["digest"]:
         faults.append("it was changed after it was recorded: its digest is another one")
-    _compare_predictions(baseline, locate_sidecar(path), faults, unchecked)
+    _compare_predictions(baseline, locate_sidecar(path), faults, elsewhere)
     alone = sum(result.source is None for result in baseline.results)
     if alone:
-        unchecked.append(f"no run vouches for {count_of(alone, 'pair')}")
+        unproven.append(f"no run vouches for {count_of(alone, 'pair')}")
+    if baseline.accepted:
+        unproven.append("the reasons for what got worse, which are their author's")
+    if any(baseline.recorded_at < source.recorded_at for source in baseline.sources.values()):
+        faults.append("it says that it was recorded before its pairs were")
     for name, source in baseline.sources.items():
         folder = RunFolder(find_home(home) / "runs" / source.run_id)
         if source.attempt in folder.attempts():
             faults += _compare_with_run(baseline, name, source, folder)
         else:
             pairs = sum(result.source == name for result in baseline.results)
-            unchecked.append(f"run {name}, which {count_of(pairs, 'pair')} came from, is not in this home")
+            elsewhere.append(f"run {name}, which {count_of(pairs, 'pair')} came from, is not in this home")
     if len(baseline.sources) > 1:
-        unchecked.append("what it says besides its pairs, as it was merged from several runs")
-    return BaselineAudit(tuple(faults), tuple(unchecked))
+        unproven.append("what it says besides its pairs, as it was merged from several runs")
+    return BaselineAudit(tuple(faults), tuple(unproven), tuple(elsewhere))
 
 
-def _compare_predictions(baseline: Baseline, place: Path, faults: list[str], unchecked: list[str]) -> None:
+def find_beginning(run: Run) -> datetime | None:
+    """When the first of its outcomes could be there; None if no time, or none with a zone, was recorded.
+
+    An attempt that took over the outcomes of an earlier one began with that, as its facts say.
+    """
+    times = [str(run.begin.get("at")), *filter(None, [run.facts.started_at])]
+    try:
+        began = min(when for when in map(datetime.fromisoformat, times) if when.tzinfo is not None)
+    except ValueError:
+        return None
+    return began.replace(microsecond=0)  # as the time of a recording is
+
+
+def _compare_predictions(baseline: Baseline, place: Path, faults: list[str], elsewhere: list[str]) -> None:
     named = list_kept(baseline)
     if not place.exists():
         if named:
-            unchecked.append(f"{place.name} with its predictions is not there")
+            elsewhere.append(f"{place.name} with its predictions is not there")
         return
     try:
         file = PredictionsFile(place)
@@ -81,7 +106,7 @@ def _compare_predictions(baseline: Baseline, place: Path, faults: list[str], unc
         faults.append(str(error).rstrip("."))
         return
     if missing:
-        unchecked.append(f"{place.name} lacks {len(missing)} of {count_of(len(named), 'array')}")
+        elsewhere.append(f"{place.name} lacks {len(missing)} of {count_of(len(named), 'array')}")
     if foreign := file.digests - set(named):
         faults.append(f"{place.name} has {count_of(len(foreign), 'array')} that the baseline does not name")
 
@@ -92,6 +117,9 @@ def _compare_with_run(baseline: Baseline, name: str, source: Source, folder: Run
         run = load_verified(folder, source.attempt)
         if run.digest != source.journal:
             yield f"it names another journal than that of run {name}"
+            return
+        if (began := find_beginning(run)) is not None and source.recorded_at < began:
+            yield f"it says that it was recorded before run {name} began"
             return
         made = make_baseline(collect(run), allow_flaky=len(run.outcomes), continue_on_error=True)
     except BoostersEvalError as error:

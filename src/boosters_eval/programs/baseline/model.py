@@ -160,6 +160,10 @@ class Source(_Part):
     journal: str  # the digest of its last line, which all others are chained to
     recorded_at: datetime
 
+    @property
+    def name(self) -> str:
+        return f"{self.run_id}/{self.attempt}"
+
 
 class Acceptance(_Part):
     """Why pairs were recorded although they got worse or disappeared."""
@@ -221,6 +225,8 @@ class Baseline(Reported, _Part):
         named = {result.source for result in self.results if result.source is not None}
         if not named <= self.sources.keys():
             raise ValueError(f"sources must hold the run {min(named - self.sources.keys())}, which a pair names")
+        if other := next((name for name, source in self.sources.items() if name != source.name), None):
+            raise ValueError(f"sources must have the run {self.sources[other].name} under its own name, not as {other}")
         return self
 
     @model_validator(mode="after")

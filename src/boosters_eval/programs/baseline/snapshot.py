@@ -178,8 +178,7 @@ def make_baseline(
     build = snapshot.libraries.get(HOME_LIBRARY)
     source = _find_source(run, recorded_at)
     if source is not None:
-        name = f"{source.run_id}/{source.attempt}"
-        results = tuple(result.model_copy(update={"source": name}) for result in results)
+        results = tuple(result.model_copy(update={"source": source.name}) for result in results)
     return Baseline(
         boosters_version=build.version if build else None,
         boosters_eval_version=facts.boosters_eval_version,
@@ -195,7 +194,7 @@ def make_baseline(
         mapping_digest=digest_mapping(results),
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
         absent=tuple(left_out),
-        sources={} if source is None else {name: source},
+        sources={} if source is None else {source.name: source},
         results=results,
     )
 

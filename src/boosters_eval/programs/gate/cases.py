@@ -37,8 +37,7 @@ class Quotation(NamedTuple):
 
     references: tuple[Reference, ...]
     sha256: str
-    run_id: str | None  # of the run that it was recorded from
-    at: str | None  # when it was recorded; for results, when their attempt began
+    runs: dict[str, str | None]  # the ids of those it was recorded from, and when; of results, when they began
     library: str
 
 
@@ -54,10 +53,12 @@ def read_references(path: Path, library: str) -> Quotation:
     raw = load_json(text, str(path))
     if isinstance(raw, dict) and raw.get("kind") in (RESULTS_KIND, REPORT_KIND):
         run = ResultCollection.from_json(text, source=str(path))
-        found, run_id, at = Snapshot.of_run(run), run.run_id, (run.metadata.begin or {}).get("at")
+        found, runs = Snapshot.of_run(run), {run.run_id: (run.metadata.begin or {}).get("at")}
     else:
         baseline = load_baseline(path)
-        found, run_id, at = Snapshot.of_baseline(baseline), baseline.run_id, baseline.recorded_at.isoformat()
+        found, runs = Snapshot.of_baseline(baseline), {baseline.run_id: baseline.recorded_at.isoformat()}
+        for source in sorted(baseline.sources.values(), key=lambda one: one.recorded_at):  # the latest attempt counts
+            runs[source.run_id] = source.recorded_at.isoformat()
     results = found.results.values()
     known = {result.library for result in results}
     library = match(library, known.union(faulty.library for faulty in found.faulty)) or library
@@ -71,7 +72,8 @@ def read_references(path: Path, library: str) -> Quotation:
         raise ConfigError(
             f"{path} has no results for '{library}', only for {', '.join(sorted(known)) or 'no library'}."
         )
-    return Quotation(references, compute_digest(text), run_id, at, library)
+    known_runs = {name: at for name, at in runs.items() if name is not None}
+    return Quotation(references, compute_digest(text), known_runs, library)
 
 
 def _reference(result: BaselineResult) -> Reference:

@@ -24,7 +24,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.core.terms import speaking_of
 from boosters_eval.core.text import count_of, join_words
 from boosters_eval.engine.runs import find_run, load_verified
-from boosters_eval.programs.baseline.audit import audit_baseline
+from boosters_eval.programs.baseline.audit import BaselineAudit, audit_baseline, find_beginning
 from boosters_eval.programs.baseline.model import check_recorded
 from boosters_eval.programs.benchmark.policy import ReleasePolicy
 from boosters_eval.programs.benchmark.runs import BENCHMARK, collect
@@ -220,7 +220,7 @@ def decide_run(
 ) -> GateDecision:
     """Decide on the latest attempt of a run, by its id, the beginning of it, its name, or `last`."""
     quoted = read_references(baseline, library)
-    unchecked = _vouch(baseline, home)
+    audit = _vouch(baseline, home)
     folder = find_run(run, home, kind=BENCHMARK)
     source = RunSource(
         run_id=folder.run_id,
@@ -231,21 +231,20 @@ def decide_run(
         baseline=str(baseline),
         baseline_sha256=quoted.sha256,
         references=quoted.references,
-        baseline_run_id=quoted.run_id,
-        baseline_at=quoted.at,
-        baseline_unchecked=unchecked,
+        baseline_runs=quoted.runs,
+        baseline_unchecked=audit.unchecked,
     )
     return _decide_run(source, rules, versions=None, home=home)
 
 
-def _vouch(file: Path, home: Path | None) -> tuple[str, ...]:
+def _vouch(file: Path, home: Path | None) -> BaselineAudit:
     """Refuse a baseline that is not what was recorded, and tell what of it could not be checked."""
     if is_results(file):
-        return ("it is a results file, which names no sealed run",)
+        return BaselineAudit((), ("it is a results file, which names no sealed run",), ())
     audit = audit_baseline(file, home)
     if audit.faults:
         raise GateError(f"{file} cannot serve as a baseline: {audit.faults[0]}.")
-    return audit.unchecked
+    return audit
 
 
 def decide_scores(path: Path, rules: GateRules) -> GateDecision:
@@ -273,8 +272,8 @@ def verify_decision(
 ) -> str:
     """Compute a decision again from the journal, or from its scores: empty when the bytes are the same.
 
-    The versions are taken as recorded: they say what decided then, not what verifies now. What the decision quotes
-    of the baseline, or of the scores, is compared with the file that is given, or else with the one it names.
+    The tools' versions are taken as recorded: they say what decided then, not what verifies now. What the decision
+    quotes of the baseline, or of the scores, is compared with the file that is given, or else with the one it names.
     """
     text = read_text(path)
     decision = _load(path, text)
@@ -282,7 +281,9 @@ def verify_decision(
     if file and not _quotes(decision, file):
         return f"what it quotes is not what {file} holds"
     if file and isinstance(decision.source, RunSource):
-        _vouch(file, home)
+        unproven = _vouch(file, home).unproven
+        if decision.source.baseline_unchecked[: len(unproven)] != unproven:
+            return f"source.baseline_unchecked does not say what nothing vouches for in {file}"
     source, versions = decision.source, decision.report.versions
     if isinstance(source, RunSource):
         again = _decide_run(source, decision.rules, versions=versions, home=home)
@@ -297,10 +298,10 @@ def describe_verification(
     """What `verify_decision` could check the decision against, in words; nothing outside it vouches for its rules."""
     decision = _load(path, read_text(path))
     rules = decision.rules
-    said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"
+    said = f"rules (tier {rules.tier}, threshold {rules.threshold}{rules.allowed}) and versions of tools as quoted"
     file = _quoted_file(decision, baseline, scores)
     if file:
-        open_ends = _vouch(file, home) if isinstance(decision.source, RunSource) else ()
+        open_ends = _vouch(file, home).unchecked if isinstance(decision.source, RunSource) else ()
         return "; ".join((said, f"compared with {file}", *(f"not checked: {end}" for end in open_ends)))
     what = "baseline" if isinstance(decision.source, RunSource) else "scores"
     return f"{said}; {what} as quoted, not compared with the file"
@@ -320,13 +321,7 @@ def _quotes(decision: GateDecision, file: Path) -> bool:
     source = decision.source
     if isinstance(source, RunSource):
         quoted = read_references(file, source.library)
-        return quoted == (
-            source.references,
-            source.baseline_sha256,
-            source.baseline_run_id,
-            source.baseline_at,
-            source.library,
-        )
+        return quoted == (source.references, source.baseline_sha256, source.baseline_runs, source.library)
     cases, digest = read_scores(file)
     return (tuple(sorted(cases, key=lambda case: case.case_id)), digest) == (
         decision.report.per_case,
@@ -349,9 +344,9 @@ def _decide_run(
     check_held_out(cases)
     changed = describe_changed_work(run, source.library, source.references)
     n_flaky, flaky = count_flaky(run, source.library, source.references)
-    if versions is None:
-        used = {r.library_version for r in run.results if r.library == source.library and r.library_version}
-        versions = {**_tool_versions(), source.library: ", ".join(sorted(used)) or "unknown"}
+    used = {r.library_version for r in run.results if r.library == source.library and r.library_version}
+    mine = {source.library: ", ".join(sorted(used)) or "unknown"}
+    versions = {**(_tool_versions() if versions is None else versions), **mine}
     report = make_report(
         cases,
         run_id=source.run_id,
@@ -372,15 +367,12 @@ def _decide_run(
 
 
 def _of_itself(source: RunSource, found: Run) -> bool:
-    """Whether the baseline was recorded from this attempt: only one that began later can be another one.
-
-    One that took over the outcomes of an earlier attempt began with that, as its facts say.
-    """
-    if source.baseline_run_id != source.run_id:
+    """Whether any of the baseline was recorded from this attempt: only one that began later can be another one."""
+    if source.run_id not in source.baseline_runs:
         return False
-    times = [str(found.begin.get("at")), *filter(None, [found.facts.started_at])]
+    began = find_beginning(found)
     try:
-        return min(map(datetime.fromisoformat, times)) <= datetime.fromisoformat(str(source.baseline_at))
+        return began is None or began <= datetime.fromisoformat(str(source.baseline_runs[source.run_id]))
     except (TypeError, ValueError):  # a time is missing, or has no zone
         return True
 

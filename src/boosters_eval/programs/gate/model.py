@@ -91,6 +91,18 @@ class GateRules(Model):
     flaky: Annotated[int, Ge(0)] = 0  # how many cells may have failed before they finished
 
     @property
+    def allowed(self) -> str:
+        """What is accepted beyond the usual, each with a comma before it."""
+        allowed = {
+            "held-out data sets not required": not self.held_out,
+            "changed parameters allowed": self.changed_parameters,
+            "low coverage allowed": self.low_coverage,
+            f"{count_of(self.flaky, 'flaky cell')} allowed": bool(self.flaky),
+            f"at least {self.needed} units": self.min_cases is not None,
+        }
+        return "".join(f", {text}" for text, is_so in allowed.items() if is_so)
+
+    @property
     def needed(self) -> int:
         return max(TIERS[self.tier], self.min_cases or 0)
 
@@ -192,8 +204,7 @@ class RunSource(Model):
     baseline: str  # the file as it was named
     baseline_sha256: str
     references: tuple[Reference, ...]
-    baseline_run_id: str | None = None  # of the run that the baseline was recorded from
-    baseline_at: str | None = None  # when: an attempt that began later is not the recorded one
+    baseline_runs: dict[str, str | None] = Field(default_factory=dict)  # that it was recorded from, and when
     chosen_later: tuple[str, ...] = ()  # what the plan's policy did not state before the run, or states otherwise
     baseline_unchecked: tuple[str, ...] = ()  # what nobody could vouch for when it was decided
 
