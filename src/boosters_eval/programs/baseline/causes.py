@@ -32,23 +32,39 @@ _MOST = 0.8  # of the loss: then it is of one class or slice
 _STEADY, _BIASED = 2.0, 0.1  # standard deviations that a common shift has at least, and a bias of large samples
 _SLICES = 4  # of the target
 _FEW_ROWS, _SURELY = 20, 3.0  # of a part of the rows; standard errors that its mean loss is away from 0
+_UNMOVED = 0.02  # of the rows, predicted as before to the last bit: no training leaves so many
+_COMMON = 0.6  # how much less, or more, than the mean the rows of a quarter may move where all move for one reason
 _TINY = 1e-12
 
 
-def explain_change(sides: PairOfSides, metric: str) -> tuple[str, ...]:
-    """What moved, in clauses; none if nothing that was recorded did, or nothing was recorded."""
+def explain_change(sides: PairOfSides, metric: str, *, only_weighted: bool = True) -> tuple[str, ...]:
+    """What moved, in clauses; none if nothing that was recorded did, or nothing was recorded.
+
+    Lost weights change only data that have weights: `only_weighted` says that the library moved nowhere else.
+    """
     then, now = sides.then.record, sides.now.record
     told = describe_changed_parameters(then.parameters, now.parameters)
     moved = _Moved.read(sides, metric)
-    data = moved.describe_data() if moved is not None else ""  # lost classes and weights change the leaves too
+    data = (
+        moved.describe_data(only_weighted=only_weighted) if moved is not None else ""
+    )  # lost classes and weights change the leaves too
     built = [clause for clause in _list_built(sides) if not data or clause.startswith("trees")]
-    seen = data or (moved.describe() if moved is not None and not built else "")
-    learned = "" if seen or any(clause.startswith("trees") for clause in built) else _describe_training(sides, metric)
-    closer = moved.describe_shrinking() if moved is not None and not (built or seen or learned) else ""
-    clauses = [clause for clause in (told, *built, seen, learned, closer) if clause]
-    if not clauses and _builds_are_equal(sides):
+    whole = data  # what explains worse training scores too
+    whose = part = ""
+    if moved is not None and not (data or built):
+        part = moved.describe_part()  # what moves all predictions leaves none as it was
+        whole = part or moved.describe_shift()
+        whose = "" if whole and not part else moved.describe_class() or moved.describe_slice()
+    few = any(clause.startswith("trees") for clause in built)
+    learned = "" if whole or few else _describe_training(sides, metric, concluding=not whose)
+    closer = moved.describe_shrinking() if moved is not None and not (built or whole or whose or learned) else ""
+    clauses = [clause for clause in (told, *built, whose, whole, learned, closer) if clause]
+    if clauses:
+        return tuple(clauses)
+    if _builds_are_equal(sides):
         return ("the same build predicts something else: training is not deterministic, or the machine is another one",)
-    return tuple(clauses)
+    trees = _means(sides, "trees")
+    return ("as many trees and leaves: what it predicts moved",) if trees is not None and not sides.identical else ()
 
 
 def _builds_are_equal(sides: PairOfSides) -> bool:
@@ -80,8 +96,8 @@ def _list_built(sides: PairOfSides) -> Iterator[str]:
         yield f"leaves {_count(leaves)} with as many trees{limit}"
 
 
-def _describe_training(sides: PairOfSides, metric: str) -> str:
-    """Whether models fit the rows that they learned as they did."""
+def _describe_training(sides: PairOfSides, metric: str, *, concluding: bool) -> str:
+    """Whether models fit the rows that they learned as they did; not `concluding`, only the numbers."""
     training, known = _means(sides, "training"), find(metric)
     if training is None:
         return ""
@@ -89,8 +105,10 @@ def _describe_training(sides: PairOfSides, metric: str) -> str:
     change = (training[1] - training[0]) / scale
     worse = -change if known and known.higher_is_better else change
     told = f"on training rows {label(metric)} {number(training[0])} → {number(training[1])} ({percent(change)})"
+    if not concluding:
+        return told if abs(worse) > _LITTLE else ""
     if worse > _LITTLE:
-        return f"{told}: each tree learns less (learning rate, regularization, bins)"
+        return f"{told}: each tree learns less (learning rate, regularization, bins, rows or columns left out)"
     if worse < -_LITTLE:
         return f"{told}: it learns its training rows better than before, and others worse"
     return "as many trees, and as good on training rows: what it predicts for other rows moved"
@@ -108,7 +126,7 @@ class _Moved:
     y: Floats
     then: Floats  # (n,), or (n, classes or quantiles)
     now: Floats
-    loss: Floats  # of each row, more than before; what it sums up to is the loss of the pair
+    worse: Floats  # how much each row is
     weights: Floats  # of the rows; ones where they have none
 
     @classmethod
@@ -124,21 +142,30 @@ class _Moved:
                 return None
             if kept[0].predictions.shape != kept[1].predictions.shape or len(scores[0].rows) != len(kept[0].split.rows):
                 return None
-            loss = sign * (scores[1].contributions - scores[0].contributions)
+            worse = sign * (scores[1].contributions - scores[0].contributions)
             split = kept[0].split
-            weights = np.ones(len(loss)) if split.weights is None else split.weights
-            parts.append((split.y_true, kept[0].predictions, kept[1].predictions, loss, weights))
+            weights = np.ones(len(worse)) if split.weights is None else split.weights
+            parts.append((split.y_true, kept[0].predictions, kept[1].predictions, worse, weights))
         if not parts:
             return None
         return cls(sides.then.record.task, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def describe_data(self) -> str:
-        """What of the training rows was not learned, if that can be told from what is predicted."""
-        return self._describe_lost_class() or self._describe_weights()
+    @property
+    def loss(self) -> Floats:
+        """What each row adds to the loss of the pair."""
+        return self.weights * self.worse
 
-    def describe(self) -> str:
-        """The most telling fact about the predictions, if one stands out."""
-        return self._describe_shift() or self._describe_class() or self._describe_slice()
+    def describe_data(self, *, only_weighted: bool) -> str:
+        """What of the training rows was not learned, if that can be told from what is predicted."""
+        return self._describe_lost_class() or (self._describe_weights() if only_weighted else "")
+
+    def describe_part(self) -> str:
+        """Whether only some rows moved, as where the same model reads or bounds these otherwise."""
+        moved = (self.then != self.now).reshape(len(self.y), -1).any(axis=1)
+        if moved.mean() > 1 - _UNMOVED or int((~moved).sum()) < _FEW_ROWS:
+            return ""
+        said = f"only {_share(moved.mean())} of the predictions moved, the others are bit-identical"
+        return f"{said}: not the model, but how it reads these rows (missing values, categories) or bounds them"
 
     def _describe_lost_class(self) -> str:
         if not self.task.is_classification:
@@ -153,7 +180,7 @@ class _Moved:
     def _describe_weights(self) -> str:
         """Whether rows gained that weigh little, and those lost that weigh much."""
         light = self.weights < self.weights.mean()
-        sides = (self.loss[light], self.loss[~light])
+        sides = (self.worse[light], self.worse[~light])
         if min(map(len, sides)) < _FEW_ROWS:
             return ""
         gained, lost = (float(one.mean() / (one.std() or _TINY) * math.sqrt(len(one))) for one in sides)
@@ -161,7 +188,7 @@ class _Moved:
             return ""
         return "rows that weigh little are predicted better, and those that weigh much worse: the weights"
 
-    def _describe_class(self) -> str:
+    def describe_class(self) -> str:
         """Whether one class bears the loss alone."""
         if not self.task.is_classification:
             return ""
@@ -178,7 +205,7 @@ class _Moved:
         top, whole = int(np.argmax(lost)), math.fsum(max(one, 0.0) for one in lost)
         return top, lost[top] / whole if math.fsum(lost) > 0 else 0.0
 
-    def _describe_shift(self) -> str:
+    def describe_shift(self) -> str:
         """Whether all predictions moved together, as a base score moves them."""
         if self.then.ndim > 1 and self.task is not Task.QUANTILE:
             return ""
@@ -188,14 +215,14 @@ class _Moved:
         if abs(mean) > max(_STEADY * spread, _TINY):
             where = "log odds" if self.task is Task.BINARY else "predictions"
             return f"all {where} moved alike, by {mean:+.3g} on average: the base score"
-        if self.then.ndim > 1 or self.task is Task.RANKING:
+        if self.then.ndim > 1 or self.task is Task.RANKING or not _is_common(moved, then):
             return ""
         if abs(mean) > (_BIASED + 4 / math.sqrt(len(moved))) * spread:  # other causes move as many up as down
             by = float((self.now - self.then).mean())
             return f"predictions are {number(abs(by))} {'higher' if by > 0 else 'lower'} on average: the base score"
         return ""
 
-    def _describe_slice(self) -> str:
+    def describe_slice(self) -> str:
         """Whether the loss is among the rows with low, middle or high targets, or with few rows."""
         if self.task.is_classification or len(self.y) < 10 * _SLICES or self.loss.sum() <= 0:
             return ""
@@ -226,7 +253,15 @@ class _Moved:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.0f} %"
+    return f"{100 * value:.2g} %" if value < _UNMOVED else f"{100 * value:.0f} %"
+
+
+def _is_common(moved: Floats, then: Floats) -> bool:
+    """Whether low and high predictions moved about as far, and the middle row as far as the mean."""
+    place = np.searchsorted(np.quantile(then, np.linspace(0, 1, _SLICES + 1)[1:-1]), then, side="right")
+    parts = [float(moved[place == one].mean()) for one in np.unique(place)]
+    ratios = np.array([*parts, float(np.median(moved))]) / float(moved.mean())
+    return bool((np.abs(ratios[:-1] - 1) < _COMMON).all() and abs(ratios[-1] - 1) < _COMMON / 3)
 
 
 def _link(values: Floats, task: Task) -> Floats:

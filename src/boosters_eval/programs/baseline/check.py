@@ -56,6 +56,12 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
         faulty.setdefault((cell.config, cell.library), []).append(cell)
     if before.results and not any(key in before.results for key in after.pairs):
         raise ConfigError("Nothing was compared: no (config, library) pair of the baseline is in the run.")
+    pairs = {
+        key: PairOfSides(RecordedSide(recorded, before.store), RecordedSide(after.results[key], after.store))
+        for key, recorded in before.results.items()
+        if key in after.results
+    }
+    moved = {library for (_, library), sides in pairs.items() if not sides.identical and sides.weighted is False}
     findings = []
     for key in dict.fromkeys([*before.results, *after.pairs]):
         recorded, result = before.results.get(key), after.results.get(key)
@@ -79,9 +85,8 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, na
             finding = replace(finding, metric=result.primary_metric, current=result.primary)
         if key in faulty:
             finding = _failed(finding, faulty[key])
-        elif recorded and result:
-            sides = PairOfSides(RecordedSide(recorded, before.store), RecordedSide(result, after.store))
-            finding = _compare(finding, sides, rules)
+        elif key in pairs:
+            finding = _compare(finding, pairs[key], rules, only_weighted=key[1] not in moved)
         elif recorded:
             excused = rules.excused(*key)
             finding = replace(finding, note=_absent(key, after, excused=excused), counts=counts and not excused)
@@ -135,7 +140,7 @@ def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
     return "in the baseline, but not in the run"
 
 
-def _compare(base: Finding, sides: PairOfSides, rules: CheckRules) -> Finding:
+def _compare(base: Finding, sides: PairOfSides, rules: CheckRules, *, only_weighted: bool) -> Finding:
     then, now = sides.then.record, sides.now.record
     metric = then.primary_metric
     if metric not in now.metrics:
@@ -154,10 +159,10 @@ def _compare(base: Finding, sides: PairOfSides, rules: CheckRules) -> Finding:
         lenient=rules.statistical and evidence.by_rows,
     )
     if evidence.obstacle:
-        return _noted(finding, sides, status=Status.UNLIKE, evidence=evidence)
+        return _noted(replace(finding, status=Status.UNLIKE), sides, evidence)
     seeds, recorded_seeds = _seeds(evidence.before), _seeds(then.metrics[metric])
     finding = _verdict(replace(finding, n_seeds=seeds, n_recorded=recorded_seeds), evidence, looks=rules.looks)
-    finding = _noted(finding, sides, status=finding.status, evidence=evidence)
+    finding = _noted(finding, sides, evidence, only_weighted=only_weighted)
     compared, recorded = min(evidence.before.n, evidence.after.n), then.metrics[metric].n
     needed = recorded if rules.seeds is None else min(rules.seeds, recorded_seeds) * recorded // recorded_seeds
     if compared >= needed or finding.status in (Status.REGRESSION, Status.UNDECIDED):
@@ -168,16 +173,16 @@ def _compare(base: Finding, sides: PairOfSides, rules: CheckRules) -> Finding:
     return replace(finding, status=Status.SKIPPED, note=note, cause=())
 
 
-def _noted(finding: Finding, sides: PairOfSides, *, status: Status, evidence: Evidence) -> Finding:
+def _noted(finding: Finding, sides: PairOfSides, evidence: Evidence, *, only_weighted: bool = True) -> Finding:
     """The finding with what moved, where it got worse, and with remarks on how it was judged."""
     changed = describe_changed_parameters(sides.then.record.parameters, sides.now.record.parameters)
     cause: tuple[str, ...] = ()
-    if status in (Status.REGRESSION, Status.UNDECIDED, Status.DRIFT):
+    if finding.status in (Status.REGRESSION, Status.UNDECIDED, Status.DRIFT):
         from boosters_eval.programs.baseline.causes import explain_change  # noqa: PLC0415 (loads numpy)
 
-        cause, changed = explain_change(sides, finding.metric), ""
+        cause, changed = explain_change(sides, finding.metric, only_weighted=only_weighted), ""
     remarks = (evidence.obstacle, evidence.remark, finding.note, changed)
-    return replace(finding, status=status, cause=cause, note="; ".join(filter(None, remarks)))
+    return replace(finding, cause=cause, note="; ".join(filter(None, remarks)))
 
 
 def _seeds(stats: MetricStats) -> int:

@@ -145,11 +145,11 @@ def _tested(check: Check) -> bool:
 def _tell_unmoved(check: Check) -> Iterator[str]:
     """What predicts the same as it did: nothing changed there."""
     mine = [f for f in check.findings if f.identical]
-    compared = [f for f in check.findings if f.current is not None and f.baseline is not None]
+    recorded = [f for f in check.findings if f.baseline is not None]
     whole = [
         name
-        for name in dict.fromkeys(f.library for f in compared)
-        if all(f.identical for f in compared if f.library == name)
+        for name in dict.fromkeys(f.library for f in recorded)
+        if all(f.identical for f in recorded if f.library == name)
     ]
     if whole:
         pairs = sum(finding.library in whole for finding in mine)

@@ -44,11 +44,11 @@ class RecordedSide:
 
     def read(self, cell: str) -> KeptFit | None:
         """What a cell predicted; None where it was not kept."""
-        from boosters_eval.programs.benchmark import evidence  # noqa: PLC0415 (loads what runs)
-
         fit = self.record.fits.get(cell)
         if self.store is None or fit is None or fit.kept is None:
             return None
+        from boosters_eval.programs.benchmark import evidence  # noqa: PLC0415 (loads what runs)
+
         rows, predictions = self.store.find(fit.kept.rows), self.store.find(fit.kept.predictions)
         if rows is None or predictions is None:
             return None
@@ -167,6 +167,12 @@ class PairOfSides:
             and then.predictions == now.predictions
             for cell in self.cells
         )
+
+    @property
+    def weighted(self) -> bool | None:
+        """Whether rows have weights; None: not known."""
+        kept = self.then.read(self.cells[0]) if self.cells else None
+        return None if kept is None else kept.split.weights is not None
 
     def has_rows(self) -> bool:
         """Whether both sides kept what they predicted, as far as they say themselves."""
