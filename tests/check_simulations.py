@@ -1,7 +1,8 @@
 """Checks with the suite `check` on real fits: runs of many partitions, each of which is a check of its own.
 
 A harmless change trains anew. A loss is planted in what was predicted, so large that the metric rises by a share over
-all partitions; on one of them it is more or less.
+all partitions; on one of them it is more or less. Fits are kept below `.simulations`, so that an interrupted
+simulation goes on where it was.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 import damaged_runners
+import row_worlds
 from boosters_eval import run_suite
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.baseline.evidence import RecordedSide
@@ -22,12 +24,13 @@ from boosters_eval.runners.result import KeptRows
 
 LIBRARIES = ("boosters", "lightgbm", "xgboost")
 SEEDS = CHECK_SUITE.default_seeds  # of one partition
+HOME = row_worlds.CACHE / "check"
 TRAININGS = {"l2 + 5 %": {"l2": 1.05}, "l2 - 5 %": {"l2": 0.95}, "one bin fewer": {"max_bins": 254}}
 HARMLESS = (*TRAININGS, "columns in another order")
 LOSSES = ("noise", "shrunk")
 
 
-def train(home, partitions, change=""):
+def train(partitions, change=""):
     """All libraries on so many partitions, as they are or with a harmless change."""
     usual = CHECK_SUITE.configs[0].training
     assert (usual.l2, usual.max_bins) == (1.0, 255)  # what TRAININGS change
@@ -37,7 +40,7 @@ def train(home, partitions, change=""):
         for name in LIBRARIES if change == HARMLESS[-1] else ():
             RUNNERS.register(name, damaged_runners.REVERSED[name], replace=True)
         suite = CHECK_SUITE.replace(configs=configs)
-        found = run_suite(suite, seeds=SEEDS * partitions, libraries=LIBRARIES, home=home, jobs=2)
+        found = run_suite(suite, seeds=SEEDS * partitions, libraries=LIBRARIES, home=HOME, jobs=2, resume=True)
     finally:
         for name, runner in before.items():
             RUNNERS.register(name, runner, replace=True)

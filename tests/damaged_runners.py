@@ -71,6 +71,34 @@ class OneClassIgnored(LightGBMRunner):
         return said
 
 
+class StoppingIgnored(_Changed):
+    """Training goes on to the last round."""
+
+    @classmethod
+    def changes(cls, native):
+        return {"early_stopping_rounds": None}
+
+
+class WeightsLost(LightGBMRunner):
+    @classmethod
+    def build(cls, translation, data):
+        return super().build(translation, replace(data, weights=None))
+
+
+class HalfOfTheRows(LightGBMRunner):
+    @classmethod
+    def build(cls, translation, data):
+        return super().build(translation, data.take(np.arange(0, len(data.y), 2)))
+
+
+class MissingReadAsZero(LightGBMRunner):
+    """Where a value is missing, the model goes the way of zero instead of its own."""
+
+    @classmethod
+    def predict(cls, translation, model, x):
+        return super().predict(translation, model, np.nan_to_num(x, nan=0.0))
+
+
 class MoreL2(_Changed):
     @classmethod
     def changes(cls, native):

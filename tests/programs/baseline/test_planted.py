@@ -4,14 +4,16 @@ import json
 import re
 import tracemalloc
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import damaged_runners
-from boosters_eval import BenchmarkSuite, check_baseline, record_baseline
+from boosters_eval import BenchmarkConfig, BenchmarkSuite, DatasetConfig, Task, check_baseline, record_baseline
 from boosters_eval.core.errors import FileFormatError, RunError
+from boosters_eval.datasets import Table
 from boosters_eval.programs.baseline import sidecar
 from boosters_eval.programs.baseline.document import verdict_line
 from boosters_eval.programs.baseline.evidence import RecordedSide
@@ -30,11 +32,47 @@ SUITE = BenchmarkSuite(
 )
 
 
+ROWS = 3000
+
+
+def _table(kind):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(ROWS, 5)).astype(np.float32)
+    wanted, weights = 2 * x[:, 0] + np.sin(3 * x[:, 1]) + x[:, 2] * x[:, 3], None
+    if kind == "missing":  # what is missing tells something, and a third of the rows miss nothing
+        gone = rng.random(x.shape) < 0.2
+        wanted, x = wanted + 3 * gone[:, 0], np.where(gone, np.float32(np.nan), x)
+    if kind == "weighted":
+        heavy = rng.random(ROWS) < 0.3
+        wanted, weights = np.where(heavy, wanted, -wanted), np.where(heavy, 5.0, 0.2)
+    noise = 4 if kind == "stopped" else 1  # of which more rounds learn more
+    return Table(x, wanted + noise * rng.normal(size=ROWS), weights=weights)
+
+
+STOPPED = TRAINING.replace(n_estimators=200, learning_rate=0.3, early_stopping_rounds=5)
+KINDS = ("plain", "missing", "weighted", "stopped")
+SPECIAL = BenchmarkSuite(
+    name="special",
+    configs=tuple(
+        BenchmarkConfig(
+            name=kind,
+            dataset=DatasetConfig(name=kind, task=Task.REGRESSION, loader=partial(_table, kind)),
+            task=Task.REGRESSION,
+            training=STOPPED if kind == "stopped" else TRAINING,
+            libraries=("lightgbm",),
+        )
+        for kind in KINDS
+    ),
+    default_seeds=3,
+)
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """A baseline of LightGBM as it is, and its home."""
     place = tmp_path_factory.mktemp("planted")
     record_baseline(place / "b.json", suite=SUITE, home=place / "home", jobs=2)
+    record_baseline(place / "special.json", suite=SPECIAL, home=place / "home", jobs=2)
     return place
 
 
@@ -43,15 +81,13 @@ def checked(recorded):
     """The check of LightGBM after a change, and its findings by config; the same question is asked once."""
     known = {}
 
-    def check(change, **options):
-        asked = change, repr(options), locate_sidecar(recorded / "b.json").exists()
+    def check(change, file="b.json", suite=SUITE, **options):
+        asked = change, file, repr(options), locate_sidecar(recorded / file).exists()
         if asked not in known:
             before = RUNNERS["lightgbm"]
             RUNNERS.register("lightgbm", change, replace=True)
             try:
-                known[asked] = check_baseline(
-                    recorded / "b.json", suite=SUITE, home=recorded / "home", jobs=2, **options
-                )
+                known[asked] = check_baseline(recorded / file, suite=suite, home=recorded / "home", jobs=2, **options)
             finally:
                 RUNNERS.register("lightgbm", before, replace=True)
         return known[asked], {finding.config: finding for finding in known[asked].findings}
@@ -77,6 +113,27 @@ def test_a_planted_regression_is_found_and_the_cause_is_told(checked, change, co
     assert cause in "; ".join(pairs[config].cause)
     assert cause in str(found)
     assert cause in verdict_line(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "moved", "cause"),
+    [
+        (damaged_runners.WeightsLost, {"weighted": Status.REGRESSION}, "those that weigh much worse: the weights"),
+        (damaged_runners.MissingReadAsZero, {"missing": Status.REGRESSION}, "of the predictions moved, the others are"),
+        (damaged_runners.StoppingIgnored, {"stopped": Status.REGRESSION}, " → 200"),
+        (
+            damaged_runners.HalfOfTheRows,
+            dict(zip(KINDS, (Status.REGRESSION, Status.REGRESSION, Status.UNDECIDED, Status.WITHIN), strict=True)),
+            "",
+        ),
+    ],
+)
+def test_what_is_lost_of_the_data_is_told_where_it_matters_and_nothing_else_moved(checked, change, moved, cause):
+    found, pairs = checked(change, "special.json", SPECIAL)
+    assert {config: pair.status for config, pair in pairs.items() if not pair.identical} == moved
+    assert all(cause in "; ".join(pairs[config].cause) for config in moved)
+    assert ("the weights" in str(found)) == (change is damaged_runners.WeightsLost)
+    assert "base score" not in str(found)
 
 
 def test_what_did_not_move_is_said_to_be_bit_identical(checked):
