@@ -163,6 +163,11 @@ class Runner(ABC):
         return ModelFacts()
 
     @classmethod
+    def effective(cls, model: Any) -> dict[str, Any]:  # noqa: ARG003
+        """The parameters that a model says it was trained with, defaults included; empty where it does not tell."""
+        return {}
+
+    @classmethod
     def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """(n,) or (n, outputs) raw scores, before any link function: what attributions add up to."""
         if translation.request.task.is_classification:

@@ -283,6 +283,10 @@ class CatBoostRunner(TableRunner):
         n_bytes = sum(len(save_booster(booster, "cbm")) for booster in model)
         return ModelFacts(n_trees=trees, n_leaves=leaves, n_bytes=n_bytes, extra={"leaf_values": values})
 
+    @classmethod
+    def effective(cls, model: Any) -> dict[str, Any]:
+        return dict(model[0].get_all_params())
+
 
 def save_booster(booster: Any, kind: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:

@@ -26,8 +26,9 @@ else:
 lightgbm = lazy_module("lightgbm")
 
 _LEAVES = re.compile(r"^num_leaves=(\d+)$", re.MULTILINE)
+_PARAMETERS = re.compile(r"^\[(\w+): (.*)\]$", re.MULTILINE)
 # What is passed to the training function and not to the booster.
-_TRAIN_ARGUMENTS = ("num_iterations", "early_stopping_rounds", "alpha")
+_TRAIN_ARGUMENTS = ("num_iterations", "early_stopping_rounds")
 
 _OWN_COUNT = (
     "the rows of a leaf are estimated from their hessians: where these differ, a leaf may have fewer rows, or be "
@@ -185,8 +186,9 @@ class LightGBMRunner(TableRunner):
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
         """One booster, or one for each quantile."""
-        alphas = translation.native.get("alpha", [None])
-        return [_train(translation, dataset, {} if alpha is None else {"alpha": alpha}) for alpha in alphas]
+        alphas = translation.native.get("alpha")
+        each = [{"alpha": alpha} for alpha in alphas] if isinstance(alphas, (list, tuple)) else [{}]
+        return [_train(translation, dataset, extra) for extra in each]
 
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
@@ -227,9 +229,16 @@ class LightGBMRunner(TableRunner):
         leaves = [int(count) for count in _LEAVES.findall(text)]
         return ModelFacts(n_trees=len(leaves), n_leaves=sum(leaves), n_bytes=len(text.encode()))
 
+    @classmethod
+    def effective(cls, model: Any) -> dict[str, Any]:
+        """The parameters at the end of the model's text."""
+        return dict(_PARAMETERS.findall(model[0].model_to_string()))
+
 
 def _params(translation: Translation) -> dict[str, Any]:
-    return {name: value for name, value in translation.native.items() if name not in _TRAIN_ARGUMENTS}
+    """What the booster is passed; a list of alphas has a booster for each."""
+    given = {name: value for name, value in translation.native.items() if name not in _TRAIN_ARGUMENTS}
+    return {name: value for name, value in given.items() if name != "alpha" or not isinstance(value, (list, tuple))}
 
 
 def _dataset(translation: Translation, data: TrainData, reference: Any = None) -> Any:

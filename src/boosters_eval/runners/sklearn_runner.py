@@ -160,7 +160,8 @@ class SklearnRunner(TableRunner):
             if translation.request.task.is_classification
             else ensemble.HistGradientBoostingRegressor
         )
-        quantiles = translation.native.get("quantile", [None])
+        given = translation.native.get("quantile")
+        quantiles = given if isinstance(given, (list, tuple)) else [given]
         valid = dataset.valid if translation.native.get("early_stopping") is True else None
         watched = {} if valid is None else {"X_val": valid.x, "y_val": valid.y, "sample_weight_val": valid.weights}
         models = []
@@ -234,6 +235,10 @@ class SklearnRunner(TableRunner):
         trees = _trees(model)
         n_leaves = sum(tree.get_n_leaf_nodes() for tree in trees)
         return ModelFacts(n_trees=len(trees), n_leaves=n_leaves, n_bytes=len(pickle.dumps(model)))
+
+    @classmethod
+    def effective(cls, model: Any) -> dict[str, Any]:
+        return dict(model[0].get_params())
 
 
 def _trees(model: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import rules
 from boosters_eval.runners.base import ModelFacts, lazy_module
-from boosters_eval.runners.parameters import BoosterType
+from boosters_eval.runners.parameters import BoosterType, Profile
 from boosters_eval.runners.rules import (
     Edition,
     Pin,
@@ -40,6 +40,7 @@ xgboost = lazy_module("xgboost")
 # Of each tree, a text after its length, which is no digit.
 _NODES, _DELETED = (re.compile(rb"num_%sS\D+(\d+)" % name) for name in (b"nodes", b"deleted"))
 _TRAIN_ARGUMENTS = ("num_boost_round", "early_stopping_rounds")
+_FOLLOWING = ("name", "num_feature", "num_trees", "rng_state", "updater", "updater_seq")  # from others, in its config
 
 _RULES = (
     Rule("objective", {"objective": "reg:squarederror"}, where="task == 'regression'"),
@@ -219,14 +220,14 @@ class XGBoostRunner(TableRunner):
             verbose_eval=False,
         )
         _check_device(translation, model)
-        linear = translation.request.booster_type is BoosterType.GBLINEAR
-        return model if valid is None or linear else model[: model.best_iteration + 1]
+        stopped = valid is not None and not _is_linear(translation)
+        return model[: model.best_iteration + 1] if stopped else model
 
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """In place for trees; linear models need a matrix."""
         request = translation.request
-        if request.booster_type is BoosterType.GBLINEAR:
+        if _is_linear(translation):
             predictions = model.predict(xgboost.DMatrix(x, nthread=request.n_threads))
         else:
             predictions = model.inplace_predict(x)
@@ -268,10 +269,33 @@ class XGBoostRunner(TableRunner):
         n_leaves = (sum(trees) - sum(deleted) + len(trees)) // 2
         return ModelFacts(n_trees=len(trees), n_leaves=n_leaves, n_bytes=len(raw))
 
+    @classmethod
+    def effective(cls, model: Any) -> dict[str, Any]:
+        """Every text in its configuration, without what follows from others."""
+        found: dict[str, Any] = {}
+        parts = [json.loads(model.save_config())["learner"]]
+        while parts:
+            part = parts.pop()
+            found |= {name: value for name, value in part.items() if isinstance(value, str)}
+            for one in part.values():
+                parts += [one] if isinstance(one, dict) else one if isinstance(one, list) else []
+        return {name: value for name, value in found.items() if name not in _FOLLOWING}
+
 
 def _refuse_linear(translation: Translation, reason: str = "a linear model has no splits") -> None:
     if translation.request.booster_type is BoosterType.GBLINEAR:
         raise UnsupportedError(reason)
+
+
+def _is_linear(translation: Translation) -> bool:
+    booster = translation.native.get("booster", translation.request.booster_type.value)
+    return bool(booster == BoosterType.GBLINEAR.value)
+
+
+def _takes_bins(translation: Translation) -> bool:
+    """Whether trees grow from a quantile matrix, which no other method takes; before 2.0 another was the default."""
+    mapped = translation.request.profile is not Profile.DEFAULTS
+    return bool(translation.native.get("tree_method", "auto" if mapped else "hist") == "hist")
 
 
 def _rows(translation: Translation, x: NDArray[np.float32]) -> Any:
@@ -307,7 +331,7 @@ def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
         "feature_types": types,
         "enable_categorical": types is not None,
     }
-    if request.booster_type is BoosterType.GBLINEAR:
+    if _is_linear(translation) or not _takes_bins(translation):
         return xgboost.DMatrix(data.x, **arguments)
     return xgboost.QuantileDMatrix(data.x, **arguments, max_bin=translation.native.get("max_bin", 256), ref=ref)
 
