@@ -53,6 +53,10 @@ class PlantedRunner(Runner):
     @classmethod
     def inspect(cls, model):
         return ModelFacts(n_bytes=len(repr(model)))
+
+    @classmethod
+    def effective(cls, model):
+        return {"step": model[-1], "rounds": len(model[-2])}
 '''
 
 LIBRARY = """
@@ -62,11 +66,14 @@ import warnings
 
 import numpy as np
 
-FEWER, BROKEN, OFF, CHANCE, RACE, SAYS = {fewer!r}, {broken!r}, {off!r}, {chance!r}, {race!r}, {says!r}
+FEWER, BROKEN, STARVED, OFF = {fewer!r}, {broken!r}, {starved!r}, {off!r}
+CHANCE, RACE, SAYS, STEP = {chance!r}, {race!r}, {says!r}, {step!r}
 _count = itertools.count()
 
 
-def train(task, x, y, weights, rounds, outputs, seed, n_threads=1, **others):
+def train(task, x, y, weights, rounds, outputs, seed, n_threads=1, step=STEP, **others):
+    if task in STARVED:
+        raise MemoryError("another program had it all")
     if task in BROKEN:
         raise ValueError(f"{{task}} is no longer supported")
     if others:
@@ -82,16 +89,16 @@ def train(task, x, y, weights, rounds, outputs, seed, n_threads=1, **others):
     said, steps = np.tile(base, (len(y), 1)), []
     for turn in range(rounds - FEWER.get(task, 0)):
         column = (turn + seed) % z.shape[1]
-        step = 0.3 * ((w * z[:, column]) @ (target - said)) / (w @ (z[:, column] ** 2) + 1e-9)
-        said = said + z[:, [column]] * step
-        steps.append((column, step))
+        taken = step * ((w * z[:, column]) @ (target - said)) / (w @ (z[:, column] ** 2) + 1e-9)
+        said = said + z[:, [column]] * taken
+        steps.append((column, taken))
     by_chance = task in CHANCE or (task in RACE and n_threads > 1)
     nudge = OFF + (int.from_bytes(os.urandom(2)) / 65536 if by_chance else 0.0)
-    return task, base + nudge, center, scale, steps
+    return task, base + nudge, center, scale, steps, step
 
 
 def predict(model, x):
-    task, base, center, scale, steps = model
+    task, base, center, scale, steps, _ = model
     z = (np.nan_to_num(np.asarray(x, dtype=np.float64)) - center) / scale
     said = np.tile(base, (len(z), 1))
     for column, step in steps:
@@ -111,12 +118,13 @@ def write_planted_runner(folder):
     return f"{folder}/planted_runner.py:PlantedRunner"
 
 
-def write_planted(folder, version="1.0", *, fewer=None, broken=(), off=0.0, chance=(), race=(), says=""):
+def write_planted(folder, version="1.0", **planted):
     """A version: by task how many rounds fewer it trains, where it fails, what is added, and where chance decides.
 
-    `race` are the tasks in which chance decides on several threads.
+    `race` are the tasks in which chance decides on several threads, `starved` those that get no memory, and `step` is
+    the default of a parameter.
     """
-    text = LIBRARY.format(
-        fewer=fewer or {}, broken=tuple(broken), off=off, chance=tuple(chance), race=tuple(race), says=says
-    )
+    nothing = {"fewer": {}, "off": 0.0, "says": "", "step": 0.3}
+    tasks = {name: tuple(planted.get(name, ())) for name in ("broken", "starved", "chance", "race")}
+    text = LIBRARY.format(**(nothing | planted | tasks))
     return write_wheel(folder, version, name="plantedbooster", package="plantedbooster", text=text)

@@ -94,6 +94,36 @@ def test_what_is_not_repeatable_is_not_called_changed(check, shelf):
     assert found.exit_code == 2
 
 
+def test_a_version_whose_models_chance_decides_is_a_change(check, shelf):
+    found = check(shelf.wheel("luck", chance=["regression"]))
+    assert states(found)["diabetes"] == "changed"
+    assert "another model each time" in next(cell.reason for cell in found.cells if cell.name == "diabetes")
+    assert found.exit_code == 1
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_what_the_machine_ended_says_nothing_of_a_version(check, shelf, side):
+    starved = shelf.wheel("starved", starved=["multiclass"])
+    found = check(starved, datasets="iris") if side == "new" else check(shelf.old, old=starved, datasets="iris")
+    assert set(states(found).values()) == {"did not run"}
+    assert "MemoryError: another program had it all" in found.cells[0].reason
+    assert (found.answer, found.exit_code) == ("unanswered", 2)
+
+
+def test_another_default_is_found_and_named_as_the_cause(check, shelf):
+    found = check(shelf.wheel("default", "1.4", step=0.25))
+    assert {(cell.state, cell.cause) for cell in found.cells} == {("changed", "step")}
+    (default,) = found.defaults
+    assert (default.name, default.old, default.new, len(default.cells)) == ("step", "0.3", "0.25", len(found.cells))
+    assert f"{len(found.cells)} cells change by another default of step" in found.document().answer[0]
+
+
+def test_another_default_that_does_not_explain_a_change_is_told_beside_it(check, shelf):
+    found = check(shelf.wheel("both", "1.5", step=0.25, off=0.1), datasets="diabetes")
+    assert {(cell.state, cell.cause) for cell in found.cells} == {("changed", "")}
+    assert "other defaults do not explain all of it (step)" in found.document().answer[0]
+
+
 def test_what_only_one_version_says_of_parameters_is_told(check, shelf):
     found = check(shelf.wheel("says", says="The parameter rounds is deprecated"), datasets="diabetes")
     assert found.said_by_new == ("warning: The parameter rounds is deprecated",)

@@ -79,6 +79,15 @@ class SavedModel(Model):
     reason: str = ""
 
 
+class ChangedDefault(Model):
+    """A parameter that both versions know, and that has another value in the models of NEW."""
+
+    name: str
+    old: str
+    new: str  # as JSON, in the first of these cells
+    cells: tuple[str, ...]
+
+
 class UpgradeFindings(ReportedFindings, Model):
     """Whether a newer version may be used."""
 
@@ -98,6 +107,7 @@ class UpgradeFindings(ReportedFindings, Model):
     costs: tuple[UpgradeCost, ...]
     models: tuple[SavedModel, ...] = ()
     unsaved: str = ""  # why no models were saved
+    defaults: tuple[ChangedDefault, ...] = ()
     said_by_old: tuple[str, ...] = ()  # what only this version complains of
     said_by_new: tuple[str, ...] = ()
     said_by_both: tuple[str, ...] = ()  # of parameters that the user brings: one without effect is the same in both

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from boosters_eval.core.files import check_regular
 from boosters_eval.core.request import Repeat
 from boosters_eval.core.terms import tell
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import join_words
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.artifacts import load_array, locate_array, save_array
 from boosters_eval.engine.cell import make_key
@@ -25,10 +28,15 @@ from boosters_eval.programs.benchmark.evidence import FitEvidence
 from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.runs import collect_fits
-from boosters_eval.programs.upgrade.findings import SavedModel, UpgradeCell, UpgradeCost, UpgradeFindings
-from boosters_eval.programs.upgrade.plan import NEW, OLD, UPGRADE, locate_arrays, plan_again, prepare_upgrade
-from boosters_eval.programs.upgrade.workload import SAVED, ReloadOutcome, ReloadSpec, UpgradeResult
-from boosters_eval.runners.config import derive_seeds
+from boosters_eval.programs.upgrade.findings import (
+    ChangedDefault,
+    SavedModel,
+    UpgradeCell,
+    UpgradeCost,
+    UpgradeFindings,
+)
+from boosters_eval.programs.upgrade.plan import FIRST, NEW, OLD, UPGRADE, locate_arrays, plan_again, prepare_upgrade
+from boosters_eval.programs.upgrade.workload import SAVED, ReloadOutcome, ReloadSpec, UpgradeResult, unstamp
 from boosters_eval.runners.result import BenchmarkResult
 from boosters_eval.stats.significance import compare_times
 
@@ -60,15 +68,17 @@ _COSTS = {
     "model_size_mb": "model size",
 }
 _MATTERS = 0.05  # a ratio nearer to 1 is no difference: all cells of a side share a process, and so its chance
-_TRAINING = ("warm-up", "build", "fit")  # phases
 _LEAST = 3  # cells from which a cost is told
-# Defaults that changed, by library: with the same value in both versions, what they explain is gone.
-_DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {"xgboost": {"base_score": {"base_score": 0.5}}}
+_LONGEST = 300  # of a reason
+_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+_CLOSE = 1e-5  # of numbers in texts: a start score is learned, and rounded
 _ENDED_IN: dict[tuple[bool, bool], CellState] = {
     (True, True): "fails in both",
     (False, True): "fails",
     (True, False): "newly works",
 }
+# Ends of a cell that tell of the machine or of the limits that were set, not of the library.
+_NOT_BY_LIBRARY = frozenset({"InvalidAnswer", "Killed", "MemoryError", "MemoryLimit", "Timeout", "WorkerDied"})
 
 
 def check_upgrade(request: UpgradeRequest) -> Findings:
@@ -84,7 +94,7 @@ def run_upgrade(prepared: PreparedUpgrade) -> UpgradeFindings:
     request = prepared.request
     with open_session(request, prepared.plan) as session:
         judge = _Judge(prepared, session)
-        cells, models = judge.judge_cells(), [*judge.reload_models()]
+        cells, models = judge.judge_cells(), judge.reload_models()
     builds = {side: target.build for side, target in prepared.targets.items()}
     said = judge.said
     findings = UpgradeFindings(
@@ -102,6 +112,7 @@ def run_upgrade(prepared: PreparedUpgrade) -> UpgradeFindings:
         costs=tuple(weigh_costs(judge.results)),
         models=tuple(models),
         unsaved=judge.unsaved,
+        defaults=tuple(judge.list_defaults()),
         said_by_old=tuple(line for line in said[OLD] if line not in said[NEW]),
         said_by_new=tuple(line for line in said[NEW] if line not in said[OLD]),
         said_by_both=tuple(line for line in said[NEW] if line in said[OLD]) if request.params is not None else (),
@@ -204,57 +215,95 @@ class _Judge:
 
     def judge_cells(self) -> list[UpgradeCell]:
         request = self.prepared.request
-        brought = bool(request.datasets) or request.suite is not None or request.params is not None
+        brought = bool(request.datasets) or request.suite is not None
         cells = judge_pairs(self.prepared.plan, self.results, request.tolerance, brought=brought)
         changed = [cell.name for cell in cells if cell.state == "changed"]
         if not changed:
             return cells
         shaky = self._find_shaky(changed)
-        certain = [name for name in changed if name not in shaky]
-        causes = self._find_causes(certain)
+        certain = [name for name in changed if OLD not in shaky[name]]
+        causes = self._find_causes([name for name in certain if not shaky[name]])
         found = []
         for cell in cells:
-            if cell.name in shaky:
-                found.append(cell.replace(state="not repeatable"))
-            elif cell.name in certain:
+            if cell.name in certain:
                 weighed = weigh(self.results, cell, self._spec(cell.name).primary_metric, _ALPHA / len(certain))
-                found.append(weighed.replace(cause=causes.get(cell.name, "")))
+                reason = "the same seed gives another model each time" if shaky[cell.name] else ""
+                found.append(weighed.replace(cause=causes.get(cell.name, ""), reason=reason))
             else:
-                found.append(cell)
+                found.append(cell.replace(state="not repeatable") if cell.name in shaky else cell)
         return found
 
     def _spec(self, name: str) -> UpgradeSpec:
         return cast("UpgradeSpec", fit_specs(self.prepared.plan)[name])
 
-    def _find_shaky(self, names: Sequence[str]) -> set[str]:
-        """The cells in which OLD does not say the same when it is trained again with the same seeds."""
-        again = self._train(plan_again(self.prepared, names, (OLD,)))
+    def _find_shaky(self, names: Sequence[str]) -> dict[str, set[str]]:
+        """By cell, the sides that do not say the same when they are trained again with the same seed."""
+        again = self._train(plan_again(self.prepared, {name: {} for name in names}, (OLD, NEW)))
         said = {result.key: result.predictions_digest for result in again.results}
-        return {
-            result.config_name
-            for result in self.results.results
-            if result.config_name in names
-            and result.library == OLD
-            and said.get(result.key) != result.predictions_digest
-        }
-
-    def _find_causes(self, names: Sequence[str]) -> dict[str, str]:
-        """The defaults that explain a change: with the same value in both versions there is none."""
-        found: dict[str, str] = {}
-        for words, native in _DEFAULTS.get(self.prepared.library, {}).items():
-            left = [name for name in names if name not in found and not native.keys() & self._spec(name).passed.keys()]
-            if left:
-                plan = plan_again(self.prepared, left, (OLD, NEW), native)
-                cells = judge_pairs(plan, self._train(plan), self.prepared.request.tolerance, brought=True)
-                found |= {cell.name: words for cell in cells if cell.state in ("identical", "drift")}
+        found: dict[str, set[str]] = {name: set() for name in names}
+        for one in self.results.results:
+            if one.config_name in found and one.seed == FIRST and said.get(one.key) != one.predictions_digest:
+                found[one.config_name].add(one.library)
         return found
 
-    def reload_models(self) -> Iterator[SavedModel]:
+    @cached_property
+    def differing(self) -> dict[str, dict[str, tuple[str, str]]]:
+        """By cell, the parameters that the models of both versions tell, and that do not have the same value."""
+        told: dict[str, dict[str, Mapping[str, str]]] = {}
+        for one in self.results.results:
+            if isinstance(one, UpgradeResult) and one.effective:
+                told.setdefault(one.config_name, {})[one.library] = one.effective
+        return {name: find_differing(sides[OLD], sides[NEW]) for name, sides in told.items() if len(sides) == 2}
+
+    def list_defaults(self) -> Iterator[ChangedDefault]:
+        """Each parameter that has another value, with those of the first cell where it has."""
+        for parameter in dict.fromkeys(name for values in self.differing.values() for name in values):
+            cells = {cell: values[parameter] for cell, values in self.differing.items() if parameter in values}
+            old, new = next(iter(cells.values()))
+            yield ChangedDefault(name=parameter, old=old, new=new, cells=tuple(cells))
+
+    def _find_causes(self, names: Sequence[str]) -> dict[str, str]:
+        """The defaults that explain a change: NEW with all values of OLD says the same, and not without one of them."""
+        values = {
+            name: {each: json.loads(old) for each, (old, _) in self.differing.get(name, {}).items() if old != "null"}
+            for name in names
+        }
+        explained = self._explain({name: native for name, native in values.items() if native})
+        needed: dict[str, list[str]] = {name: [] for name in explained}
+        several = {name: values[name] for name in explained if len(values[name]) > 1}
+        for parameter in dict.fromkeys(each for native in several.values() for each in native):
+            without = {
+                name: {each: value for each, value in native.items() if each != parameter}
+                for name, native in several.items()
+                if parameter in native
+            }
+            for name in without.keys() - self._explain(without):
+                needed[name].append(parameter)
+        return {name: join_words(needed[name] or values[name]) for name in explained}
+
+    def _explain(self, native: Mapping[str, Mapping[str, Any]]) -> set[str]:
+        """The cells in which NEW says the same as OLD if it is passed these parameters."""
+        if not native:
+            return set()
+        again = self._train(plan_again(self.prepared, native, (NEW,)))
+        before = {(one.config_name, one.repeat): one for one in self.results.results if one.library == OLD}
+        found = set()
+        for one in again.results:
+            sides = [self.results.evidence.of(before[one.config_name, one.repeat]), again.evidence.of(one)]
+            if all(isinstance(side, FitEvidence) for side in sides):
+                drift = Drift.of(*(cast("FitEvidence", side).predictions for side in sides))
+                found |= {one.config_name} if drift.state(self.prepared.request.tolerance) != "changed" else set()
+        return found
+
+    def reload_models(self) -> list[SavedModel]:
         """Each saved model in both versions, on the rows that its own split is tested on."""
         specs: list[ReloadSpec] = []
-        for result in self.results.results:
-            if not isinstance(result, UpgradeResult) or result.seed != derive_seeds(1)[0]:
-                continue
+        saved = {
+            (one.config_name, one.library): one
+            for one in self.results.results
+            if isinstance(one, UpgradeResult) and (one.models or one.unsaved)
+        }
+        for result in saved.values():
             evidence = self.results.evidence.of(result)
             self.unsaved = self.unsaved or result.unsaved
             if not result.models or not isinstance(evidence, FitEvidence):
@@ -276,15 +325,15 @@ class _Judge:
                 )
             )
         specs += self._specify_own()
-        if specs:
-            yield from self._judge_models(specs)
+        return [*self._judge_models(specs)] if specs else []
 
     def _specify_own(self) -> Iterator[ReloadSpec]:
         """The models of the user, which predict as they are: numbers, or what they have for classes."""
-        if self.prepared.rows is None:
+        project = self.prepared.project
+        if project.rows is None:
             return
-        rows = save_array(self.arrays, np.ascontiguousarray(open_stored(self.prepared.rows.path).x))
-        for name, path in self.prepared.models.items():
+        rows = save_array(self.arrays, np.ascontiguousarray(open_stored(project.rows.path).x))
+        for name, path in project.models.items():
             check_regular(path)
             yield ReloadSpec(
                 name=f"{name}|user",
@@ -292,12 +341,11 @@ class _Judge:
                 models=(save_array(self.arrays, np.frombuffer(path.read_bytes(), dtype=np.uint8)),),
                 rows=rows,
                 task=Task.MULTICLASS if self.prepared.library == "boosters" else Task.REGRESSION,
-                categorical=self.prepared.rows.categorical,
+                categorical=project.rows.categorical,
             )
 
     def _judge_models(self, specs: Sequence[ReloadSpec]) -> Iterator[SavedModel]:
-        seed = derive_seeds(1)[0]
-        refs = [CellRef(place, side, seed, None) for place in range(len(specs)) for side in (OLD, NEW)]
+        refs = [CellRef(place, side, FIRST, None) for place in range(len(specs)) for side in (OLD, NEW)]
         plan = Plan.of(f"{UPGRADE}-models", specs, refs, (), self.prepared.targets.values())
         arrays = locate_arrays(self.prepared.request, plan)
 
@@ -315,16 +363,28 @@ class _Judge:
     def _judge_model(self, spec: ReloadSpec, run: Run, arrays: Path) -> SavedModel:
         name, _, saved_by = spec.name.rpartition("|")
         about: dict[str, Any] = {"name": name, "saved_by": saved_by}
-        seed = derive_seeds(1)[0]
-        old, new = (run.outcomes.get(make_key(spec.name, side, seed, None)) for side in (OLD, NEW))
-        if old is None or new is None:
-            return SavedModel(**about, state="did not run")
+        sides = (NEW, OLD) if saved_by == NEW else (OLD, NEW)  # who can read it for sure, and who should
+        old, new = (run.outcomes.get(make_key(spec.name, side, FIRST, None)) for side in sides)
         if not isinstance(old, ReloadOutcome) or not isinstance(new, ReloadOutcome):
-            failed = not isinstance(old, ReloadOutcome), not isinstance(new, ReloadOutcome)
-            why = _explain(cast("Failure", new if failed[1] else old))
-            return SavedModel(**about, state=_ENDED_IN[failed], reason=why)
+            failed = [cast("Failure | None", one) for one in (new, old) if not isinstance(one, ReloadOutcome)]
+            why = "" if failed[0] is None else _explain(failed[0])
+            ends = not isinstance(old, ReloadOutcome), not isinstance(new, ReloadOutcome)
+            lost = any(one is None or _is_foreign(one) for one in failed)
+            return SavedModel(**about, state="did not run" if lost else _ENDED_IN[ends], reason=why)
         drift = Drift.of(*(load_array(arrays, one.predictions) for one in (old, new)))
         return SavedModel(**about, state=drift.state(self.prepared.request.tolerance), **drift.fields)
+
+
+def find_differing(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The parameters that both models tell, and whose values are not the same, apart from how these are written."""
+    found = {name: (value, new[name]) for name, value in old.items() if name in new}
+    return {name: pair for name, pair in found.items() if pair[0] != pair[1] and not _is_alike(*pair)}
+
+
+def _is_alike(first: str, second: str) -> bool:
+    words = [_NUMBER.sub("", text).strip('"[]() ') for text in (first, second)]
+    one, other = ([float(each) for each in _NUMBER.findall(text)] for text in (first, second))
+    return words[0] == words[1] and len(one) == len(other) and np.allclose(one, other, rtol=_CLOSE)
 
 
 def judge_pairs(plan: Plan, results: ResultCollection, tolerance: float, *, brought: bool) -> list[UpgradeCell]:
@@ -355,12 +415,15 @@ class _Pair:
         if self.sides.keys() != {OLD, NEW}:
             state: CellState = "newly works" if NEW in self.sides else "fails"
             return UpgradeCell(**begun, state=state, reason="one version does not support it")
-        failed = {side: self._fault(side) for side in (OLD, NEW)}
+        failed = {side: self._list_failures(side) for side in (OLD, NEW)}
         if any(failed.values()):
+            first = (failed[NEW] or failed[OLD])[0]
             state = _ENDED_IN[bool(failed[OLD]), bool(failed[NEW])]
-            if not brought and state == "fails in both" and all(self._is_refused(side) for side in (OLD, NEW)):
+            if any(map(_is_foreign, (*failed[OLD], *failed[NEW]))):
+                state = "did not run"
+            elif state == "fails in both" and not brought:
                 state = "works in neither"
-            return UpgradeCell(**begun, state=state, reason=failed[NEW] or failed[OLD])
+            return UpgradeCell(**begun, state=state, reason=_explain(first))
         drifts: list[Drift] = []
         for repeat, old in self.sides[OLD].items():
             said = [self._predictions(one) for one in (old, self.sides[NEW][repeat])]
@@ -378,19 +441,8 @@ class _Pair:
             **begun, state=drift.state(tolerance), repeats=len(drifts), **drift.fields, metric=label(metric), **means
         )
 
-    def _fault(self, side: str) -> str:
-        failed = (one for one in self.sides[side].values() if isinstance(one, BenchmarkError))
-        return next(map(_explain, failed), "")
-
-    def _is_refused(self, side: str) -> bool:
-        """Whether the library itself will not train this: nobody can have used it."""
-        return all(
-            isinstance(one, BenchmarkError)
-            and one.phase in _TRAINING
-            and one.traceback is not None
-            and one.error_type != MemoryError.__name__
-            for one in self.sides[side].values()
-        )
+    def _list_failures(self, side: str) -> list[BenchmarkError]:
+        return [one for one in self.sides[side].values() if isinstance(one, BenchmarkError)]
 
     def _predictions(self, ended: FitEnd | None) -> PredictedArray | str:
         """What was said of the rows, or why nobody knows."""
@@ -441,16 +493,24 @@ def weigh_costs(results: ResultCollection) -> Iterator[UpgradeCost]:
         ratios = [math.exp(math.fsum(each) / len(each)) for each in logs.values()]
         pair = compare_times(ratios, [1.0] * len(ratios), alpha=_ALPHA / len(_COSTS))
         low, high = pair.interval or (None, None)
+        least = 0.0 if metric == "model_size_mb" else _MATTERS  # a size does not depend on chance
         yield UpgradeCost(
             quantity=quantity,
             ratio=pair.ratio,
             low=low,
             high=high,
             cells=len(ratios),
-            told_apart=low is not None and high is not None and (low > 1 + _MATTERS or high < 1 / (1 + _MATTERS)),
+            told_apart=low is not None and high is not None and (low > 1 + least or high < 1 / (1 + least)),
         )
 
 
+def _is_foreign(failure: Failure | BenchmarkError) -> bool:
+    """Whether a cell was ended by something else than its library, of which it says nothing."""
+    before = ("start", "load") if isinstance(failure, BenchmarkError) else ("start",)
+    return failure.error_type in _NOT_BY_LIBRARY or failure.phase in before
+
+
 def _explain(failure: Failure | BenchmarkError) -> str:
-    text = clean(f"{failure.error_type}: {failure.error_message}")
-    return " ".join(text.split())[:300]
+    """The first line of what was said; a trace of calls may follow it."""
+    first = next((line for line in failure.error_message.splitlines() if line.strip()), "")
+    return unstamp(f"{failure.error_type}: {first}")[:_LONGEST]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -46,11 +47,13 @@ _LEFT_FREE = frozenset(
     {
         *("boost_from_average", "boosting_type", "feature_pre_filter", "leaf_estimation_iterations"),
         *("leaf_estimation_method", "nan_mode", "random_strength", "score_function", "sparsity_threshold"),
+        *("lambdarank_num_pair_per_sample", "lambdarank_pair_method", "tree_method"),
     }
 )
+_NEEDED = frozenset({"tree_method"})  # by XGBoost before 2.0, for categories and for leaf-wise growth
 _COMPLAINT = re.compile(r"warn|deprecat|ignor|unknown|unrecogni|not used|renamed|removed", re.IGNORECASE)
 _OF_FEW_ROWS = re.compile(r"No further splits|no meaningful features|Stopped training|Only contains one class")
-_STAMP = re.compile(r"\[\d+:\d+:\d+\]\s*(WARNING:\s*)?|\S*/\S+\.(cc|cpp|h|hpp|cu|py):\d+:\s*")
+_STAMP = re.compile(r"\[\d+:\d+:\d+\]\s*(WARNING:\s*)?|\S*/\S+\.(cc|cpp|cu|cuh|h|hpp|py):\d+:\s*")
 
 
 class UpgradeSpec(FitSpec):
@@ -70,6 +73,7 @@ class UpgradeResult(BenchmarkResult):
     models: tuple[str, ...] = ()  # digests of arrays of bytes: a library may have a model for each quantile
     unsaved: str = ""  # why there are none
     said: tuple[str, ...] = ()
+    effective: dict[str, str] = Field(default_factory=dict)  # the parameters that the saved model was trained with
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -96,12 +100,13 @@ class Upgrade(Fit):
             raise TypeError(f"{cell} is not a cell of the workload 'upgrade'.")
         runner = as_asked(loaded, spec)
         fitted = fit_cell(cell, runner, inputs, phase)
-        phase("save")
-        wanted = cell.repeat.seed == spec.saves
-        models, unsaved = _save(runner, fitted, Path(inputs["artifacts"])) if wanted else ((), "")
-        said = _listen(runner, fitted)
+        phase("probe")
+        about: dict[str, Any] = {}
+        if cell.repeat.seed == spec.saves:
+            about["models"], about["unsaved"] = _save(runner, fitted, Path(inputs["artifacts"]))
+            about["said"], about["effective"] = _listen(runner, fitted), _tell_effective(runner, fitted)
         phase("done")
-        return UpgradeResult(**fitted.fields, models=models, unsaved=unsaved, said=said)
+        return UpgradeResult(**fitted.fields, **about)
 
 
 def as_asked(runner: type[Runner], spec: UpgradeSpec) -> type[Runner]:
@@ -138,7 +143,8 @@ def select_native(runner: type[Runner], request: FitRequest, spec: UpgradeSpec) 
     native = found.native
     if spec.asked is not None:
         own = {name for name in TrainingConfig.model_fields if name not in (*spec.asked, *rules.ALWAYS)}
-        free = (name for name in native if found.origins.get(name) not in own and name not in _LEFT_FREE)
+        left_free = _LEFT_FREE - (_NEEDED if request.categorical or "n_leaves" in spec.asked else frozenset())
+        free = (name for name in native if found.origins.get(name) not in own and name not in left_free)
         native = {name: native[name] for name in free}
     if spec.only_native:
         kept = (*rules.ALWAYS, "n_estimators", "early_stopping_rounds", rules.SILENT)
@@ -173,6 +179,15 @@ SAVED: dict[str, tuple[tuple[str, ...], Callable[[Any], list[bytes]]]] = {
 }
 
 
+def _tell_effective(runner: type[Runner], fitted: Fitted) -> dict[str, str]:
+    """The parameters that the model says it was trained with, as JSON has them."""
+    found: dict[str, Any] = {}
+    with suppress(Exception):  # a fit is good without
+        found = runner.effective(fitted.done.model)
+    texts = {name: json.dumps(value, default=str) for name, value in found.items()}
+    return {name: text for name, text in texts.items() if len(text) <= _LONGEST}
+
+
 def _listen(runner: type[Runner], fitted: Fitted) -> tuple[str, ...]:
     """What the library complains of when it is not silenced, on a few rows."""
     request, train = fitted.translation.request, fitted.data.train
@@ -182,8 +197,13 @@ def _listen(runner: type[Runner], fitted: Fitted) -> tuple[str, ...]:
         few = few_rows(train, request.task)
         fit_once(runner, replace(translation, native=_unsilence(translation)), few, few.x)
     heard = (line for line in found if _COMPLAINT.search(line) and not _OF_FEW_ROWS.search(line))
-    lines = (_STAMP.sub("", clean(line)).strip()[:_LONGEST] for line in heard)
+    lines = (unstamp(line)[:_LONGEST] for line in heard)
     return tuple(dict.fromkeys(filter(None, lines)))[:_MOST_LINES]
+
+
+def unstamp(line: str) -> str:
+    """What a library says, without the time and the place in its code."""
+    return " ".join(_STAMP.sub("", clean(line)).split())
 
 
 def _unsilence(translation: Translation) -> dict[str, Any]:
@@ -271,7 +291,8 @@ class Reload(Fit):
             categorical=spec.categorical,
             booster_type=spec.booster_type,
         )
-        said = loaded.predict(Translation(request, native={}), model, np.load(inputs["rows"]))
+        native = loaded.effective(model)  # a linear model of the user predicts in another way
+        said = loaded.predict(Translation(request, native=native), model, np.load(inputs["rows"]))
         predictions = np.asarray(said)
         if predictions.dtype.kind not in "fiu" or not len(predictions):
             raise UnsupportedError("The model predicts no numbers.")
