@@ -234,6 +234,9 @@ class CatBoostRunner(TableRunner):
         request = translation.request
         kind = "Probability" if request.task.is_classification else "RawFormulaVal"
         rows = _columns(translation, x)
+        names = model[0].feature_names_
+        if rows is not x and names != [str(place) for place in range(len(names))]:  # of a model of the user
+            rows.columns = names
         outputs = [booster.predict(rows, prediction_type=kind, thread_count=request.n_threads) for booster in model]
         if request.task is Task.QUANTILE:
             return np.column_stack(outputs)

@@ -228,7 +228,8 @@ class XGBoostRunner(TableRunner):
         """In place for trees; linear models need a matrix."""
         request = translation.request
         if _is_linear(translation):
-            predictions = model.predict(xgboost.DMatrix(x, nthread=request.n_threads))
+            named = model.feature_names  # of a model of the user, perhaps
+            predictions = model.predict(xgboost.DMatrix(x, nthread=request.n_threads, feature_names=named))
         else:
             predictions = model.inplace_predict(x)
         return np.reshape(predictions, (len(x), -1)) if request.task is Task.QUANTILE else np.asarray(predictions)

@@ -43,6 +43,34 @@ def test_models_of_the_cells_and_of_the_user_are_loaded_in_both_versions(home, k
     assert check(home, models=models, rows="iris").exit_code == 0
 
 
+def test_models_with_named_columns_categories_and_other_boosters_are_loaded(home, kept_pool, tmp_path):
+    import catboost
+    import pandas as pd
+    import xgboost
+
+    frame = pd.DataFrame({"size": np.linspace(0, 1, 60), "color": ["red", "green", "blue"] * 20})
+    frame.assign(price=frame["size"] ** 2).to_csv(tmp_path / "own.csv", index=False)
+    own, folders = f"{tmp_path / 'own.csv'}:price", {name: tmp_path / name for name in ("xgboost", "catboost")}
+    for folder in folders.values():
+        folder.mkdir()
+    numbers = frame.assign(color=frame["color"].astype("category").cat.codes)
+    for booster in ("gbtree", "gblinear"):
+        data = xgboost.DMatrix(numbers, label=frame["size"])
+        xgboost.train({"booster": booster, "nthread": 1, "verbosity": 0}, data, 3).save_model(
+            folders["xgboost"] / f"{booster}.json"
+        )
+    quiet = {"iterations": 3, "allow_writing_files": False, "silent": True, "thread_count": 1}
+    model = catboost.CatBoostRegressor(**quiet).fit(frame, frame["size"], cat_features=["color"])
+    model.save_model(str(folders["catboost"] / "named.cbm"))
+    model = catboost.CatBoostRegressor(**quiet).fit(numbers, frame["size"])
+    model.save_model(str(folders["catboost"] / "numbers.json"), format="json")
+    for library, folder in folders.items():
+        about = {"datasets": own, "params": {"max_depth": 2}, "models": folder, "rows": own, "seeds": 2, "home": home}
+        found = check_upgrade(library, "installed", "installed", **about)
+        assert len([one for one in found.models if one.saved_by == "user"]) == 2
+        assert {(one.state, one.reason) for one in found.models} == {("identical", "")}
+
+
 def test_a_folder_without_models_is_refused(home, tmp_path):
     with pytest.raises(ConfigError, match="must be a folder with models of lightgbm"):
         check(home, models=tmp_path, rows="iris")

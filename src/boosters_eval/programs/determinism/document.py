@@ -25,7 +25,13 @@ _QUESTIONS: dict[ProbeQuestion, str] = {
     "columns": "Columns reordered",
     "repeated": "Rows repeated, not weighted",
 }
-_TONES = {"different": "warn", "failed": "fail", "not supported": "", "equal to 1e-12": "pass", "identical": "pass"}
+_TONES = {
+    "different": "changed",
+    "failed": "worse",
+    "not supported": "",
+    "equal to 1e-12": "better",
+    "identical": "better",
+}
 # What the documentation of a library says, by question.
 _STABLE = "'deterministic' should ensure stable results with the same data and parameters, whatever the threads"
 _SUMS = "slightly different results between runs could happen, due to the order of sums and to threads"

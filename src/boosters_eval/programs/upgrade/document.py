@@ -25,10 +25,10 @@ _NAMED = 3  # cells in the answer
 _FEW = 4  # names in a cell of a table
 _LONGEST = 80  # characters of a reason there
 _TONES = {
-    **dict.fromkeys(("identical", "drift", "newly works"), "pass"),
+    **dict.fromkeys(("identical", "drift", "newly works"), "better"),
     "works in neither": "",
-    **dict.fromkeys(("changed", "fails"), "fail"),
-    **dict.fromkeys(UNANSWERED, "warn"),
+    **dict.fromkeys(("changed", "fails"), "worse"),
+    **dict.fromkeys(UNANSWERED, "changed"),
 }
 
 

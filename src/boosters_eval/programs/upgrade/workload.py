@@ -288,7 +288,7 @@ class Reload(Fit):
             training=TrainingConfig(),
             n_classes=spec.n_classes,
             quantiles=spec.quantiles,
-            categorical=spec.categorical,
+            categorical=_find_categorical(loaded, model, spec),
             booster_type=spec.booster_type,
         )
         native = loaded.effective(model)  # a linear model of the user predicts in another way
@@ -298,6 +298,11 @@ class Reload(Fit):
             raise UnsupportedError("The model predicts no numbers.")
         phase("done")
         return ReloadOutcome.of(cell, predictions=save_array(arrays, predictions))
+
+
+def _find_categorical(runner: type[Runner], model: Any, spec: ReloadSpec) -> tuple[int, ...]:
+    """The columns that a model takes for categories; CatBoost refuses rows that have others."""
+    return tuple(model[0].get_cat_feature_indices()) if runner.library() == "catboost" else spec.categorical
 
 
 def _open(library: str, content: Any, ending: str) -> Any:
