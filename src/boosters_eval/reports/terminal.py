@@ -221,7 +221,7 @@ def _span(cell: TableCell, *, styled: bool) -> Span:
 def _break(command: str, width: int) -> Iterator[str]:
     """A command over several lines, as a shell takes it."""
     line = " "
-    for word in map(shlex.quote, shlex.split(command)):
+    for word in (word if word == "&&" else shlex.quote(word) for word in shlex.split(command)):
         if line.strip() and cell_len(line) + cell_len(word) + 3 > width:
             yield f"{line} \\"
             line = "   "
