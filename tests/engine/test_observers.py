@@ -101,6 +101,13 @@ def test_unknown_observer_is_one_sentence(home):
         compare("iris", "sklearn", seeds=1, training=FEW, observer="bars")
 
 
+def test_a_bar_tells_the_first_failure_of_a_kind_and_logs_tell_all(faulty, capsys):
+    run_tiny(tiny_config("segfault"), seeds=3, observer=ProgressBar(), jobs=1)
+    assert capsys.readouterr().err.count("failed: ") == 1
+    run_tiny(tiny_config("segfault"), seeds=3, observer=PlainLines(), jobs=1)
+    assert capsys.readouterr().err.count("failed: ") == 3
+
+
 def test_observer_that_fails_receives_no_further_events_and_costs_nothing(faulty):
     class Broken(Recorder):
         def phase(self, event):

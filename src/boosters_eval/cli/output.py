@@ -121,6 +121,7 @@ class Terminal(Screen):
         self.has_data, self.has_markdown = False, not self.is_terminal and not quiet
 
     def emit(self, text: str, form: str, output: Path | None) -> None:
+        self.is_terminal = False  # no result is laid out there
         self.has_data = output is None and form != "markdown"
         self.has_markdown = output is None and form == "markdown"
         if output is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Screen(Protocol):
     """Where findings are shown. Results go to standard output, notes to standard error."""
 
-    is_terminal: bool  # whether results go to one
+    is_terminal: bool  # whether results are laid out on one
     has_data: bool  # whether the result was written there as data, beside which nothing may be printed
     has_markdown: bool  # whether it was written there as Markdown
     verbose: bool

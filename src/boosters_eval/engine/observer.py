@@ -280,6 +280,7 @@ class ProgressBar(Observer):
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._tally = _Tally(clock, expected)
+        self._told: set[tuple[str, str]] = set()  # whose failure of which kind is above it
 
     def begin(self, event: RunStarted) -> None:
         """Show the bar; it counts only the cells that run, those of earlier looks included."""
@@ -325,14 +326,14 @@ class ProgressBar(Observer):
             self._bar.update(self._task, description=clean(f"{event.cell}, {event.phase}"))
 
     def outcome(self, event: CellEnded) -> None:
-        """Advance the bar, and print a failure above it, where it stays."""
+        """Advance the bar, and print the first failure of a library above it, where it stays; the bar counts them."""
         if self._bar is None or self._task is None:
             return
         line = self._tally.end(event)
-        if event.failure is not None:
-            self._bar.console.print(
-                describe_failure(event.cell, event.failure), markup=False, highlight=False, style="red"
-            )
+        failure = event.failure
+        if failure is not None and (kind := (event.cell.target.name, failure.error_type)) not in self._told:
+            self._told.add(kind)
+            self._bar.console.print(describe_failure(event.cell, failure), markup=False, highlight=False, style="red")
         if self._each:
             self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
         self._bar.update(self._task, completed=self._tally.done, total=self._tally.total, **self._fields())

@@ -273,13 +273,13 @@ class ComparisonFindings(Findings):
         return head + self._tables().to_markdown()
 
     def conclude(self, screen: Screen) -> None:
-        """The run, the verdict unless it stands above, and why it is no success, even if quiet."""
-        if not screen.quiet and self.results.run_id:
+        """The run and why it is no success, unless the answer tells, and the verdict unless it stands above."""
+        if not screen.quiet and not (screen.is_terminal and not screen.verbose) and self.results.run_id:
             screen.note(describe_run(self.results))
         if self.verdict is not None:
             self._conclude_verdict(screen, self.verdict)
         if self.exit_code == ExitCode.EXECUTION_ERROR and (self.verdict is None or not self.verdict.exit_code):
-            screen.note(explain_failure(self.results))
+            screen.note(explain_failure(self.results, whole=not screen.is_terminal))
 
     def _conclude_verdict(self, screen: Screen, verdict: AgainstCheck) -> None:
         from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
@@ -311,11 +311,13 @@ def describe_run(results: ResultCollection) -> str:
     )
 
 
-def explain_failure(results: ResultCollection) -> str:
-    """Why a run is no success: its output may not show it."""
+def explain_failure(results: ResultCollection, *, whole: bool = True) -> str:
+    """Why a run is no success: its output may not show it. If it does, the first failure need not be told again."""
     errors, total = results.errors, results.metadata.n_cells or len(results.results) + len(results.errors)
     if results.metadata.unfinished_attempt:
         return f"Error: attempt {results.metadata.unfinished_attempt} of run {results.run_id} is unfinished."
+    if errors and not whole:
+        return f"Error: {len(errors)} of {total} cells failed."
     if errors:
         first = errors[0]
         text = f"{first.error_type}: {first.error_message}".partition("\n")[0].rstrip(".")

@@ -47,10 +47,14 @@ def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
     def cut(row: Row) -> Row:
         cells = [_show_mean(row.cells[place], table.columns[place]) for place in kept]
         counted = f"{row.n} of {own} splits" if row.n not in (own, 0, None) else ""
-        facts = (*(row.facts or ("",) * len(table.row_facts)), *([_join(row.standing, counted)] if judged else []))
+        standing = row.standing
+        if judged and cells and all(cell.status != "ok" for cell in cells):  # said once
+            standing, cells = cells[0].status, [replace(cell, text="", status="ok") for cell in cells]
+        facts = (*(row.facts or ("",) * len(table.row_facts)), *([_join(standing, counted)] if judged else []))
         return replace(row, cells=tuple(cells), n=None if judged or row.n in (own, 0) else row.n, facts=facts)
 
-    trivial = sorted(table.trivial, key=lambda row: _order(table, row))
+    several = len(report.tables) > 1  # then only a rule that is not beaten is shown
+    trivial = [] if several and not table.unbeaten else sorted(table.trivial, key=lambda row: _order(table, row))
     return replace(
         table,
         name=shorten_names(report.tables)[table.name],
