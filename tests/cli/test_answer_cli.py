@@ -59,11 +59,11 @@ def test_following_what_is_said_of_a_leak_ends_it(place, boosters_eval):
     frame.to_csv("my flats.csv", index=False)
     command = ("compare", "-d", "my flats.csv:price", "-l", "sklearn", "lightgbm", "-s", "2", *SMALL, "-q")
     said = lines_of(boosters_eval(*command, check=0).stdout)
-    assert said["Which"].startswith("do not trust this yet. The data are suspect: 'in euro' alone predicts 'price'")
+    assert said["Which"].startswith("no answer yet. The data are suspect: 'in euro' alone predicts 'price'")
     assert said["Next"].endswith("--drop 'in euro'")
     done = follow(boosters_eval, said["Next"])
     assert done.returncode == 0
-    assert "do not trust" not in done.stdout
+    assert "suspect" not in done.stdout
 
 
 def test_a_run_from_python_has_a_command_too(boosters_eval):

@@ -6,6 +6,7 @@ import random
 import re
 import shlex
 import sys
+import textwrap
 
 import pytest
 from rich.cells import cell_len
@@ -14,10 +15,11 @@ import factories
 from boosters_eval.cli.app import run
 from boosters_eval.cli.output import Terminal, note
 from boosters_eval.core.registry import Registry
+from boosters_eval.datasets.config import AuditFinding, DataAudit
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.baseline.model import save_baseline
 from boosters_eval.programs.baseline.snapshot import make_baseline
-from boosters_eval.programs.benchmark.compare import ComparisonFindings
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, _audit_lines
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.catalog import mappings
@@ -134,10 +136,46 @@ def shown(found, monkeypatch, width, **how):
 @pytest.mark.parametrize("width", [80, 120])
 def test_two_data_sets_of_five_libraries_take_at_most_40_lines_of_a_terminal(two, monkeypatch, width):
     text = shown(two, monkeypatch, width)
-    others = 2  # the bar of the run, and the line that names it
-    assert len(text.splitlines()) + others <= 40
+    assert len(text.splitlines()) <= 38  # beside the bar of the run, and a note
     assert all(text.count(f"\n{name} ") == 2 for name in LIBRARIES)
     assert "Note:" not in text
+    assert "predict the" not in text  # since nobody is as bad
+
+
+def test_so_do_two_suspect_files_with_a_library_that_failed(two, monkeypatch):
+    leak = AuditFinding(kind="leak", text="'settled' alone predicts 'price': R² 1.0", option="--drop settled")
+    groups = AuditFinding(
+        kind="groups", text="'patient' groups rows whose targets are alike: 0.82", option="--split group:patient"
+    )
+    audits = {
+        name: DataAudit(dataset=name, task=Task.REGRESSION, rows=100, findings=(finding,))
+        for name, finding in (("california", leak), ("breast_cancer", groups))
+    }
+    kept = [one for one in two.results if one.library != "catboost"]
+    lost = [factories.error(one.config_name, "catboost", one.seed) for one in two.results if one.library == "catboost"]
+    found = factories.remember(factories.collection(kept, lost, run_id="0123456789abcdef"), audits=audits)
+    text = shown(found, monkeypatch, 80)
+    others = sum(len(textwrap.wrap(line, 78)) for line in _audit_lines(audits, verbose=False))
+    others += 2 + 1  # the first failure, broken once, and how many there are
+    assert len(text.splitlines()) + others <= 40
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("catboost ")] == ["error", "error"]
+
+
+def test_the_run_and_its_first_failure_are_told_beside_what_does_not_tell_them(two, monkeypatch, capsys):
+    two.errors = [factories.error("california/gbdt", "catboost", 1)]
+    two.metadata = two.metadata.model_copy(update={"n_cells": 51})
+    findings = ComparisonFindings(two, CompareRequest())
+    findings.conclude(Terminal())  # in a pipe
+    said = capsys.readouterr().err
+    assert "Run 0123456789abcdef: 50 results, 1 error." in said
+    assert "Error: 1 of 51 cells failed; the first, california/gbdt catboost, seed 1: " in said
+    monkeypatch.setattr("sys.stdout", Screen())
+    terminal = Terminal()
+    findings.conclude(terminal)
+    assert capsys.readouterr().err == "Error: 1 of 51 cells failed.\n"
+    terminal.emit("{}", "json", None)  # data, though on a terminal
+    findings.conclude(terminal)
+    assert "the first, california/gbdt catboost" in capsys.readouterr().err
 
 
 def test_verbose_shows_every_column_and_note_and_quiet_neither(two, monkeypatch):
@@ -167,6 +205,7 @@ def test_many_data_sets_begin_with_the_answer_over_all_and_have_a_row_each(monke
     first, *others = text.splitlines()
     assert first == "boosters, xgboost, lightgbm, catboost and sklearn on 8 data sets"
     assert others[0].startswith("Which: in general lightgbm: over 8 data sets, its error is ")
+    assert "By data set: lightgbm, best on 8 of 8 data sets." in re.sub(r"\n  ", " ", text)
     assert all(len(re.findall(rf"^data{place} .*best: lightgbm", text, re.MULTILINE)) == 1 for place in range(8))
     assert "Leaderboard over 8 data sets" in text
 

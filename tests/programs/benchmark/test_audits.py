@@ -135,10 +135,7 @@ def test_findings_that_spoil_the_scores_are_among_the_notes_of_every_table():
 def test_findings_that_spoil_the_scores_are_part_of_the_answer():
     results = with_audit(toy=TOY)
     (table,) = build_tables(results).tables
-    assert table.answer[0].startswith(
-        "Which: do not trust this yet. The data are suspect: 'a' alone predicts 'y' (--drop a). With the data"
-        " as they are, "
-    )
+    assert table.answer[0] == "Which: no answer yet. The data are suspect: 'a' alone predicts 'y' (--drop a)."
     assert build_document(results).answer[0] == table.answer[0]
     two = remember(
         collection([result(config, seed=seed) for seed in (1, 2) for config in ("toy/gbdt", "toy/gblinear")]),
@@ -146,13 +143,13 @@ def test_findings_that_spoil_the_scores_are_part_of_the_answer():
     )
     assert (
         sum(
-            "do not trust this yet. The data are suspect: 'a' alone predicts 'y' (--drop a)." in line
+            "no answer yet. The data are suspect: 'a' alone predicts 'y' (--drop a)." in line
             for line in build_document(two).answer
         )
         == 2
     )
     (clean,) = build_tables(with_audit(toy=TOY.replace(findings=TOY.findings[1:]))).tables
-    assert "trust" not in clean.answer[0]
+    assert "suspect" not in clean.answer[0]
 
 
 def test_what_no_data_set_has_takes_no_column():

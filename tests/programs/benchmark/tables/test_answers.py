@@ -1,6 +1,7 @@
 """The answer of a table says what its verdicts say, in four lines, and what it advises works as it stands."""
 
 import html
+import io
 import json
 import math
 import random
@@ -10,6 +11,7 @@ import shlex
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import factories
 from boosters_eval.cli.parser import command_at
@@ -22,6 +24,7 @@ from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.reports.terminal import print_document
 from boosters_eval.runners.parameters import Mark
 from boosters_eval.runners.result import SplitFacts
 from boosters_eval.stats.sequential import detectable_with
@@ -146,7 +149,7 @@ def test_a_lead_that_may_be_chance_is_no_win_and_comes_with_the_gap_that_is_poss
     told = answer(results)
     assert told["Which"] == (
         f"cannot say from {SPLITS}: boosters has the best mean RMSE, but xgboost may be up to {better:.2f} % better or"
-        f" {worse:.1f} % worse."
+        f" {worse:.2f} % worse."
     )
     assert told["How sure"] == "not sure: the best mean may be chance."
 
@@ -200,8 +203,8 @@ def test_no_answer_has_an_impossible_share_or_a_p_value(gaps, spread, seeds, met
 @pytest.mark.parametrize(
     ("gap", "words"),
     [
-        (0.01, "{lightgbm[0]:.1f} % better or {lightgbm[1]:.1f} % worse (lightgbm)"),
-        (0.02, "{xgboost[0]:.1f} % better (xgboost) or {lightgbm[1]:.1f} % worse (lightgbm)"),
+        (0.01, "{lightgbm[0]:.2f} % better or {lightgbm[1]:.2f} % worse (lightgbm)"),
+        (0.02, "{xgboost[0]:.2f} % better (xgboost) or {lightgbm[1]:.1f} % worse (lightgbm)"),
     ],
 )
 def test_of_several_rows_it_is_told_which_one_may_be_better_or_worse(gap, words):
@@ -230,7 +233,7 @@ def test_what_is_equal_and_what_cannot_be_told_are_different_words():
     told = which(results)
     assert told.startswith("any of these three: ")
     assert "is plausible (less than 1 % counts as equal). Cannot say about catboost: " in told
-    assert answer(results)["How sure"] == f"95 % sure of these three, from {SPLITS}. Not sure about catboost."
+    assert answer(results)["How sure"] == f"95 % sure of these three, from {SPLITS}."
     assert told.endswith("Worse than boosters: sklearn.")
 
 
@@ -248,18 +251,18 @@ def test_the_short_table_tells_why_equal_scores_have_different_verdicts():
     shown = {row.label: row.facts[-1] for row in table.rows}
     assert shown["boosters"] == "best mean"
     assert re.fullmatch(r"as good: [-+]0\.\d\d to \+0\.\d\d %", shown["xgboost"])
-    assert re.fullmatch(r"cannot say: -\d+(\.\d\d)? to \+\d+(\.\d\d)? %", shown["lightgbm"])
+    assert re.fullmatch(r"cannot say: -\d(\.\d\d|\d\.\d) to \+\d(\.\d\d|\d\.\d) %", shown["lightgbm"])
     assert [row.standing for row in report.tables[0].rows] == list(shown.values())
 
 
-def test_the_short_table_tells_the_gap_that_is_possible_in_the_metric_where_it_may_be_all_of_the_error():
+def test_the_short_table_tells_a_gap_that_may_be_all_of_the_error_in_percent_too():
     results = [
         changed(r, metrics={"rmse": r.metrics["rmse"] + (0.9 * (r.seed % 2 - 0.4) if r.library == "xgboost" else 0.0)})
         for r in scores(libraries=FIVE[:2])
     ]
     best, other = sorted(row.standing for row in table_of(results).rows)
     assert best == "best mean"
-    assert re.fullmatch(r"cannot say: -\d\.\d\d? to \+\d\.\d\d?", other)
+    assert other == "cannot say: -100 to +100 %"
     single = table_of(scores(spread=0.001, seeds=1, libraries=FIVE[:2]))
     assert [row.standing for row in single.rows] == ["best mean", "cannot say: one split"]
 
@@ -280,8 +283,25 @@ def test_nothing_is_sure_of_suspect_data():
     audits = {"toy": DataAudit(dataset="toy", task=Task.REGRESSION, rows=100, findings=(finding,))}
     found = factories.remember(factories.collection(scores({"xgboost": -0.1}, 0.001)), audits=audits)
     lines = build_tables(found).answer
-    assert lines[0].startswith("Which: do not trust this yet. ")
+    assert lines[0].startswith("Which: no answer yet. The data are suspect: ")
     assert lines[1] == "How sure: not sure: once the data are fixed, the order may change."
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "option", "added"),
+    [
+        ("own-treatment", "libraries treat 'city' each in its own way", "--profile both", "--profile both"),
+        ("time-order", "'day' rises from row to row", "--split time:day", "--split time:day"),
+    ],
+)
+def test_what_columns_do_to_the_answer_is_told_and_comes_before_more_splits(kind, text, option, added):
+    finding = AuditFinding(kind=kind, text=text, option=option)
+    audits = {"toy": DataAudit(dataset="toy", task=Task.REGRESSION, rows=100, findings=(finding,))}
+    results = scores({"xgboost": 0.01}, libraries=FIVE[:2])
+    assert "--seeds" in next_of(results)
+    assert next_of(results, audits=audits).endswith(f"boosters-eval {' '.join(COMMAND)} {added}")
+    lines = build_tables(factories.remember(factories.collection(results), audits=audits)).answer
+    assert lines[1].endswith(f" {text[:1].upper()}{text[1:]} ({option}).")
 
 
 def test_a_single_split_allows_no_verdict():
@@ -463,7 +483,7 @@ def test_more_seeds_are_advised_where_they_would_show_more():
 @pytest.mark.parametrize("seeds", [5, 50])
 def test_more_seeds_are_not_advised_where_no_practical_number_would_help(seeds):
     line = next_of(scores(seeds=seeds))
-    assert line.startswith("more splits would hardly decide it (more rows might), so weigh the cost, measured fairly: ")
+    assert line.startswith("more rows might decide it, more splits hardly. To choose by the cost, measure it fairly: ")
     assert parse(line).timing_mode
 
 
@@ -574,6 +594,20 @@ def test_a_run_that_was_rescored_is_rescored_again():
     assert next_of(results, command=(), **asked).endswith(", then rescore() it")
     asked = {"rescored": ("--metric", "worst"), "user_metrics": {"worst": False}}  # which no command can name
     assert next_of(results, **asked).endswith(", then rescore() it")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_command_on_a_terminal_is_the_same_to_a_shell_however_it_is_broken(width):
+    facts = {"environment": {"command": (*COMMAND, "--name", "my run")}, "rescored": ("--metric", "my own.py:worst")}
+    found = factories.remember(factories.collection(scores({"xgboost": 0.01}, libraries=FIVE[:2])), **facts)
+    report, screen = build_tables(found), io.StringIO()
+    print_document(report.summary(), Console(file=screen, width=width, force_terminal=True, color_system=None))
+    shown = screen.getvalue().partition("Next: ")[2]
+    shown = shown[shown.index("boosters-eval") :].replace("\\\n", "")
+    said = report.answer[-1]
+    read = [list(shlex.shlex(text, posix=True, punctuation_chars=True)) for text in (shown, said)]
+    assert "&&" in read[0]
+    assert read[0] == read[1][read[1].index("boosters-eval") :]
 
 
 def test_one_library_is_to_be_compared_with_others():

@@ -34,6 +34,7 @@ _FIXED = {
     "groups": "keep each group on one side of the split",
     "drift": "split by time",
     "id": "leave out what names rows",
+    "time-order": "test on later rows, if such are to be predicted",
 }
 
 
@@ -116,9 +117,9 @@ def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str
     steps = (
         _fix_data(results, again),
         _finish(results, again),
+        _try_both(results, again),
         _keep_predictions(contests, again),
         _learn(results, again) if lost else _add_splits(contests, again, len(answers)),
-        _try_both(results, again),
     )
     return next(filter(None, steps), "") or ("" if lost else _weigh(results, contests, again))
 
@@ -169,13 +170,13 @@ def _spell(options: Sequence[str]) -> str:
 
 
 def _fix_data(results: ResultCollection, again: _Again) -> str:
-    """The command with what acts on the grave findings about a data set, and on its ids."""
+    """The command with what acts on the grave findings about a data set, on its ids, and on rows in order of time."""
     several = len(_datasets(results)) > 1
     for name, audit in select_audits(results).items():
         way = again.only([name]) if several else again
         typed = shlex.join(way.words or []) if way is not None else ""
         options: dict[str, tuple[str, str]] = {}
-        for finding in (*audit.severe, *(one for one in audit.findings if one.kind == "id")):
+        for finding in (*audit.severe, *(one for one in audit.findings if one.kind in ("id", "time-order"))):
             option = finding.option.partition(";")[0]  # the first, if there are several
             once = next((each for each in ("--profile", "--split") if option.startswith(each)), option)
             if option and option not in typed and once not in options:
@@ -240,7 +241,9 @@ def _add_splits(contests: Mapping[str, Contest], again: _Again, tables: int) -> 
             splits = max(folds, 1) * seeds
             where = [name for name, one in ready.items() if one.chance_with(splits) in (chance, "would probably")]
             if where:
+                rest = [name for name in ready if name not in where]
                 on = f" on {join_words(where, most=2)}" if tables > 1 else ""
+                on += f", hardly on {join_words(rest, most=2)}" if rest else ""
                 which = f"{splits} splits" if folds else f"{seeds} seeds (one split each)"
                 return ask(seeds, f"{which} {chance} show more{on}", where)
     return ""
@@ -252,9 +255,9 @@ def _weigh(results: ResultCollection, contests: Mapping[str, Contest], again: _A
         alone = len({result.library for result in results.results}) == 1 and again.words is not None
         return again.say("compare with all that is installed", without=("-l", "--library")) if alone else ""
     unclear = any(contest.open for contest in contests.values())
-    why = "more splits would hardly decide it (more rows might), so weigh the cost" if unclear else "weigh the cost"
     if not all(result.timing_mode for result in results.results):
-        return again.say(f"{why}, measured fairly", "--timing-mode")
+        open_ = "more rows might decide it, more splits hardly. To choose by the cost, measure it fairly"
+        return again.say(open_ if unclear else "weigh the cost, measured fairly", "--timing-mode")
     known = results.folder is not None and results.run_id
     return f"read the whole report: boosters-eval runs open {results.run_id}" if known else ""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import count_of, format_share, group_digits, join_words, lower_initial
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding, tell_margin
-from boosters_eval.reports.numbers import number, percent
+from boosters_eval.reports.numbers import number
 from boosters_eval.stats.sequential import detectable_with
 
 if TYPE_CHECKING:
@@ -66,26 +66,16 @@ class TableAnswer:
 
     @property
     def whole(self) -> str:
-        """Which library, with all that changes it, in sentences."""
-        start = (
-            f"do not trust this yet. The data are suspect: {self.suspicion}. With the data as they are, "
-            if self.suspicion
-            else ""
-        )
-        return f"{start}{'. '.join([self.which, *self.rest])}."
-
-    @property
-    def beside_another(self) -> str:
-        """The same where two tables are answered: their rows tell what suspect data seem to show."""
-        if not self.suspicion:
-            return self.whole
-        return f"{'. '.join([f'do not trust this yet. The data are suspect: {self.suspicion}', *self.rest])}."
+        """Which library, with all that changes it, in sentences. Of suspect data, rows tell what they seem to show."""
+        which = f"no answer yet. The data are suspect: {self.suspicion}" if self.suspicion else self.which
+        return f"{'. '.join([which, *self.rest])}."
 
     @property
     def confidence(self) -> str:
         """How sure that is, and what else there is to doubt, in sentences. Nothing is sure of suspect data."""
-        sure = "not sure: once the data are fixed, the order may change" if self.suspicion else self.sure
-        parts = [*filter(None, [sure]), *(doubt.text for doubt in self.doubts)]
+        if self.suspicion:
+            return "not sure: once the data are fixed, the order may change."
+        parts = [*filter(None, [self.sure]), *(doubt.text for doubt in self.doubts)]
         return f"{'. '.join(parts)}." if parts else ""
 
     @property
@@ -248,7 +238,7 @@ class Contest:
         if self.single:
             return "not sure: one split cannot tell a lead from chance"
         if self.open and self.level:
-            return f"{sure} of these {_count(self.chosen)}, from {self.splits()}. Not sure about {_name(self.open)}"
+            return f"{sure} of these {_count(self.chosen)}, from {self.splits()}"
         if self.open:
             known = f". {sure} that {_name(self.behind)} {_are(self.behind)} worse than {self.leader}"
             return f"not sure: the best mean may be chance{known if self.behind else ''}"
@@ -278,12 +268,11 @@ class Contest:
             return ""
         pair, bounds = self.pairs[name], self.bounds(name)
         words = {"better": "worse", "equivalent": "as good", "inconclusive": "cannot say", "worse": "better"}
-        if bounds is None or bounds in ((0.0, 0.0), (-1.0, 1.0)):
+        if bounds is None or bounds == (0.0, 0.0):
             return f"{words[pair.verdict]}{self._tell_gap(pair)}"
         turned = self.column.higher_is_better and not self.column.best
-        low, high = (-100 * bounds[1], -100 * bounds[0]) if turned else (100 * bounds[0], 100 * bounds[1])
-        shown = [f"{bound:+.{2 if abs(bound) < 10 else 0}f}" for bound in (low, high)]  # a margin is often 1 %
-        return f"{words[pair.verdict]}: {' to '.join(shown)} %"
+        low, high = (-bounds[1], -bounds[0]) if turned else bounds
+        return f"{words[pair.verdict]}: {_write(low, '+')} to {_write(high, '+')} %"
 
     def _tell_gap(self, pair: Comparison) -> str:
         """The gap that is possible where it is no share of an error, or why none is known; nothing if there is none."""
@@ -481,7 +470,13 @@ def _tell_little(least: float) -> str:
 
 
 def _share(share: float) -> str:
-    return "0.01 %" if 0 < share < _LEAST_SHARE else percent(share, sign=False)
+    return "0.01 %" if 0 < share < _LEAST_SHARE else f"{_write(share)} %"
+
+
+def _write(share: float, sign: str = "") -> str:
+    """A share in percent, with the same digits in sentences and tables; two decimals, since a margin is often 1 %."""
+    size = abs(100 * share)
+    return f"{100 * share:{sign}.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
 
 
 def _size(gap: float | str) -> str:

@@ -93,7 +93,7 @@ class TableOptions:
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
     remarks: tuple[Doubt, ...] = ()  # on every table
     suspicions: Mapping[str, str] = field(default_factory=dict)  # by data set: why its scores cannot be trusted
-    reservations: Mapping[str, str] = field(default_factory=dict)  # by data set: columns that name rows
+    reservations: Mapping[str, tuple[Doubt, ...]] = field(default_factory=dict)  # by data set: what its columns do
     unfair_times: str = ""  # why no time of the run is judged
     builds: bool = False  # whether a build takes part, so that every row needs its version
 
@@ -223,7 +223,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     deciding = find_deciding(columns)
     decisive = [pair for pair in pairs if deciding and pair.metric == deciding.name]
     doubts = notes.list_doubts(contenders, decisive, options.test)
-    reserved = [Doubt(text, text) for text in filter(None, [options.reservations.get(first.dataset_name)])]
+    reserved = options.reservations.get(first.dataset_name, ())
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
     costs = Costs.of(contenders, options.unfair_times)
     won = judged.get(MEASURES[0].name, Judgment()).winners

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words
+from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words, lower_initial
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.tables.advice import Costs, advise
 from boosters_eval.programs.benchmark.tables.answers import BUT, COST, NEXT, SURE, WHICH
@@ -28,6 +29,7 @@ _TITLE = 78  # characters, so that it is one line of a terminal
 BEST, LEVEL, OPEN, BEHIND = "best", "as good as the best", "cannot say", "worse"
 SUSPECT = "suspect data"  # after the name of a table whose scores cannot be trusted
 MIXED, LOST, ABSENT = "depends on the profile", "no better than a trivial rule", "no result"
+_HEADINGS = {LOST: "No skill"}  # where the words themselves would make a column too narrow for them
 
 
 def find_standings(table: ReportTable) -> dict[str, str]:
@@ -120,9 +122,15 @@ def answer_run(
 
 
 def _answer_two(answers: Mapping[str, TableAnswer], short: Mapping[str, str]) -> Iterator[str]:
+    """Both answers; what is true of both data sets is told once."""
     said: dict[str, list[str]] = {}
-    for name, one in answers.items():
-        yield f"{WHICH}, on {short[name]}: {one.beside_another}"
+    first, last = (one.rest for one in answers.values())
+    rests = [
+        tuple(part for part in first if part not in last),
+        tuple(f"On both, {lower_initial(part)}" if part in first else part for part in last),
+    ]
+    for (name, one), rest in zip(answers.items(), rests, strict=True):
+        yield f"{WHICH}, on {short[name]}: {replace(one, rest=rest).whole}"
         if one.confidence:
             said.setdefault(one.confidence, []).append(short[name])
     apart = len(said) > 1 or any(len(names) < len(answers) for names in said.values())
@@ -273,7 +281,7 @@ def build_leaderboard(
         headings=(
             " ".join(dict.fromkeys(name for table in tables for name in table.row_names)),
             *(f"Average rank{'' if whole else f' ({ranking.name})'} ↓" for ranking in rankings),
-            *(standing.capitalize() for standing in standings),
+            *(_HEADINGS.get(standing, standing.capitalize()) for standing in standings),
             *(("Failed cells",) if shown_failures else ()),
         ),
         rows=rows,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import clean, clean_lines, count_of, group_digits, join_words
 from boosters_eval.datasets.config import NOTED
+from boosters_eval.programs.benchmark.tables.answers import Doubt
 from boosters_eval.reports.document import Block, Code, Details, Listing, ListItem, Paragraph, PlainTable, Section
 from boosters_eval.reports.numbers import number
 from boosters_eval.runners.result import BenchmarkResult
@@ -83,13 +84,26 @@ def tell_suspicions(results: ResultCollection) -> dict[str, str]:
     return {name: join_words(map(_shorten, audit.severe)) for name, audit in found.items() if audit.severe}
 
 
-def tell_reservations(results: ResultCollection) -> dict[str, str]:
-    """For each data set with a column that names rows rather than tells of them, which, in few words for an answer."""
-    naming = {
-        name: [_shorten(one) for one in audit.findings if one.kind in ("id", "many-categories")]
+_RESERVED = {  # kinds of findings that are no reason for suspicion, and yet change what an answer means
+    "id": "a column names rows",
+    "many-categories": "a column names rows",
+    "own-treatment": "libraries treat columns each in its own way",
+    "time-order": "rows are in order of time",
+}
+
+
+def tell_reservations(results: ResultCollection) -> dict[str, tuple[Doubt, ...]]:
+    """For each data set, which columns name rows, order them, or are treated in several ways, for an answer."""
+    return {
+        name: tuple(
+            Doubt(_begin(_shorten(one)), _RESERVED[one.kind]) for one in audit.findings if one.kind in _RESERVED
+        )
         for name, audit in select_audits(results).items()
     }
-    return {name: "; ".join(found) for name, found in naming.items() if found}
+
+
+def _begin(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _shorten(finding: AuditFinding) -> str:
