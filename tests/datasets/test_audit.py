@@ -705,5 +705,7 @@ def test_columns_matter_that_explain_the_target_alone_or_whose_categories_are_ra
     table = Table(x, kind + 0.5 * rng.normal(size=rows), categorical=(0, 1, 2), feature_names=names)
     touched = {one: name_touched(table, Task.REGRESSION, {one}) for one in ("categorical", "missing", "max_bins", "l2")}
     assert touched == {"categorical": ["kind", "name"], "missing": ["gaps"], "max_bins": ["sparse"], "l2": []}
+    several = Table(x, np.column_stack([rng.normal(size=rows), table.y]), categorical=(0, 1), feature_names=names)
+    assert name_touched(several, Task.REGRESSION, {"categorical"}) == ["kind"]
     empty = Table(np.full((rows, 1), np.nan, dtype=np.float32), table.y, feature_names=("nothing",))
     assert name_touched(empty, Task.REGRESSION, {"missing"}) == []

@@ -182,11 +182,12 @@ def _drop_lesser(notes: ColumnNotes) -> None:
 def name_touched(table: Table, task: Task, parameters: Collection[str]) -> list[str]:
     """The columns that matter among those that these parameters act on.
 
-    One matters that alone explains some of the target, or has categories so rare that they may be learned by heart.
+    One matters that alone explains some of a target, or has categories so rare that they may be learned by heart.
     """
     names = table.feature_names or tuple(f"column {position}" for position in range(table.x.shape[1]))
     rows = np.arange(0, len(table.y), -(-len(table.y) // fits.ROWS))
-    target = AuditTarget(np.asarray(table.y, dtype=np.float64)[rows], classes=task.is_classification)
+    values = np.asarray(table.y, dtype=np.float64)[rows]
+    targets = [AuditTarget(each, classes=task.is_classification) for each in np.atleast_2d(values.T)]
     bound = _MATTERS_AUC if task.is_classification else _MATTERS_R2
     acts: dict[str, Callable[[SampledColumn], bool]] = {
         "categorical": lambda column: column.categorical,
@@ -196,9 +197,9 @@ def name_touched(table: Table, task: Task, parameters: Collection[str]) -> list[
 
     def matters(column: SampledColumn) -> bool:
         rare = column.categorical and columns_alone.is_rare(column)
-        known = target.usable and len(column.counts) > 0
-        return rare or (
-            known and score_alone(column.numbers, target, bound, categorical=column.categorical) is not None
+        known = [target for target in targets if target.usable and len(column.counts) > 0]
+        return rare or any(
+            score_alone(column.numbers, target, bound, categorical=column.categorical) is not None for target in known
         )
 
     found = sample_table(table, names[: fits.COLUMNS])(rows)

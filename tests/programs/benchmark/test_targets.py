@@ -19,6 +19,7 @@ from boosters_eval import (
 )
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError
 from boosters_eval.metrics import get
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.diagrams import collect_diagrams
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.benchmark.targets import AllTogether, OfCatBoost, OneOfEach, for_targets
@@ -149,9 +150,21 @@ def test_reports_show_the_deciding_metric_of_each_target(home, frame):
 
 def test_a_target_that_outweighs_the_others_is_named(home, frame):
     frame["weight"] *= 1000
-    assert "RMSE: weight makes up 100 % of it, so it decides; R² weighs targets alike." in run(frame).to_markdown()
+    found = run(frame)
+    lines = build_tables(found).answer
+    assert "The target weight decides alone: it makes up 100 % of the RMSE." in lines[1]
+    assert lines[-1] == f"Next: weigh all targets alike: boosters-eval rescore {found.run_id} --metric r2"
+    assert "decides alone" not in " ".join(build_tables(rescore(found.run_id, "r2")).answer)
     frame["weight"] /= 1000
-    assert "so it decides" not in run(frame).to_markdown()
+    assert "decides alone" not in " ".join(build_tables(run(frame)).answer)
+
+
+def test_columns_that_libraries_treat_in_their_own_ways_are_found_for_any_target(home, frame, tmp_path):
+    frame["a"] = np.where(frame["a"] > 1, np.nan, frame["a"])
+    frame["kind"] = np.where(frame["height"] > 170, "tall", "small")
+    frame.to_csv(tmp_path / "sizes.csv", index=False)
+    found = compare(f"{tmp_path / 'sizes.csv'}:height,weight", ["xgboost", "catboost"], seeds=2, training=FEW)
+    assert "'a' and 'kind' each in its own way" in found.to_markdown()
 
 
 def test_each_target_has_its_residuals(home, frame):

@@ -11,6 +11,7 @@ from boosters_eval.core.text import clean, join_words
 from boosters_eval.datasets import DATASETS
 from boosters_eval.datasets.config import DataSettings
 from boosters_eval.datasets.resolve import split_item
+from boosters_eval.programs.benchmark.tables.answers import OUTWEIGHED
 from boosters_eval.programs.benchmark.tables.environment import derive_command
 from boosters_eval.programs.benchmark.tables.sections import select_audits
 from boosters_eval.reports.numbers import number
@@ -117,6 +118,7 @@ def advise(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str
     steps = (
         _fix_data(results, again),
         _finish(results, again),
+        _weigh_targets(results, answers),
         _try_both(results, again),
         _keep_predictions(contests, again),
         _learn(results, again) if lost else _add_splits(contests, again, len(answers)),
@@ -199,6 +201,15 @@ def _finish(results: ResultCollection, again: _Again) -> str:
     if results.metadata.n_missing or results.metadata.unfinished_attempt:
         return again.say("finish the run", "--resume")
     return again.say("once the cause is fixed, run what failed again", "--rerun-failed") if results.errors else ""
+
+
+def _weigh_targets(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str:
+    """The same predictions by R², where one of several targets outweighs the others."""
+    if not any(doubt.kind == OUTWEIGHED for one in answers.values() for doubt in one.doubts):
+        return ""
+    why = "weigh all targets alike"
+    known = results.folder is not None and results.run_id and not results.metadata.rescored
+    return f"{why}: boosters-eval rescore {results.run_id} --metric r2" if known else ""
 
 
 def _learn(results: ResultCollection, again: _Again) -> str:

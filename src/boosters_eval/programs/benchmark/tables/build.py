@@ -222,7 +222,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     )
     deciding = find_deciding(columns)
     decisive = [pair for pair in pairs if deciding and pair.metric == deciding.name]
-    doubts = notes.list_doubts(contenders, decisive, options.test)
+    doubts = notes.list_doubts(contenders, columns, decisive, options.test)
     reserved = options.reservations.get(first.dataset_name, ())
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
     costs = Costs.of(contenders, options.unfair_times)

@@ -10,7 +10,7 @@ from boosters_eval.core.terms import named
 from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
-from boosters_eval.programs.benchmark.tables.answers import Doubt
+from boosters_eval.programs.benchmark.tables.answers import OUTWEIGHED, Doubt
 from boosters_eval.programs.benchmark.tables.contenders import note_losers
 from boosters_eval.programs.benchmark.tables.environment import count_shares, list_builds
 from boosters_eval.programs.benchmark.tables.sections import note_findings
@@ -57,7 +57,7 @@ def note_table(
         *(tell_failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors),
         *_machines_apart(places, columns),
         *(f"{name}: {reason}." for name, reason in _unverified(contenders).items()),
-        *_targets(contenders, columns),
+        *_targets(columns),
         *note_losers(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
@@ -68,23 +68,26 @@ def note_table(
     return tuple(map(clean, found))
 
 
-def _targets(contenders: Sequence[Contender], columns: Sequence[Column]) -> list[str]:
-    """Of several targets: that scores are their means, and which of them outweighs the others."""
+def _targets(columns: Sequence[Column]) -> list[str]:
+    """Of several targets: that scores are their means."""
     known = [(metric, column) for column in columns if (metric := find(column.name)) is not None]
-    parts = [(metric, column) for metric, column in known if metric.target]
-    primary = next((column for column in columns if column.primary), None)
-    if primary is None or not parts:
-        return []
+    parts = [metric.target for metric, _ in known if metric.target]
     wholes = [column.label for metric, column in known if not metric.target]
-    said = [f"{join_words(wholes)} are means over {len(parts)} targets, {join_words([m.target for m, _ in parts])}."]
-    if primary.higher_is_better or primary.best:
-        return said
-    sums = {metric.target: math.fsum(v for one in contenders for v in one.values(column)) for metric, column in parts}
+    return [f"{join_words(wholes)} are means over {len(parts)} targets, {join_words(parts)}."] if parts else []
+
+
+def _outweighed(contenders: Sequence[Contender], columns: Sequence[Column]) -> Iterator[Doubt]:
+    """Of several targets, the one that makes up nearly all of what decides."""
+    targets = {column: metric.target for column in columns if (metric := find(column.name)) is not None}
+    parts = {column: target for column, target in targets.items() if target}
+    primary = next((column for column in columns if column.primary), None)
+    if primary is None or not parts or primary.higher_is_better or primary.best:
+        return
+    sums = {target: math.fsum(v for one in contenders for v in one.values(column)) for column, target in parts.items()}
     most, total = max(sums, key=sums.__getitem__), math.fsum(sums.values())
     if total > 0 and sums[most] > _OUTWEIGHS * total:
         share = format_share(sums[most] / total, 0)
-        said.append(f"{primary.label}: {most} makes up {share} of it, so it decides; R² weighs targets alike.")
-    return said
+        yield Doubt(f"The target {most} decides alone: it makes up {share} of the {primary.label}", OUTWEIGHED)
 
 
 def _find_lacks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> dict[str, list[str]]:
@@ -98,8 +101,11 @@ def _find_lacks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -
     return {lack: names for lack, names in told.items() if lack}
 
 
-def list_doubts(contenders: Sequence[Contender], pairs: Sequence[PairVerdict], test: TestName) -> Iterator[Doubt]:
+def list_doubts(
+    contenders: Sequence[Contender], columns: Sequence[Column], pairs: Sequence[PairVerdict], test: TestName
+) -> Iterator[Doubt]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
+    yield from _outweighed(contenders, columns)
     cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
     if cells:
         yield Doubt(f"{count_of(cells, 'cell')} finished only after failing", "some cells finished only after failing")
