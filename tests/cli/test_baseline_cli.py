@@ -313,6 +313,15 @@ def test_a_library_named_with_results_is_the_only_one_that_is_compared(files, ca
     assert "Unknown library of the results 'xgbost'. Did you mean 'xgboost'?" in capsys.readouterr().err
 
 
+def test_a_library_named_with_results_is_the_only_one_that_is_recorded(files, capsys):
+    assert run(["baseline", "record", "one.json", "--results", "same.json", "-l", "xgboost", "-q"]) == 0
+    assert [result.library for result in load_baseline("one.json").results] == ["xgboost"]
+    assert run(["baseline", "record", "base.json", "--results", "same.json", "-l", "xgboost"]) == 3
+    assert "1 pair would go (california/gbdt boosters)" in capsys.readouterr().err
+    assert run(["baseline", "record", "x.json", "--results", "same.json", "-l", "xgbost"]) == 3
+    assert "Did you mean 'xgboost'" in capsys.readouterr().err
+
+
 def test_a_dry_run_on_results_writes_nothing(files, capsys, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
@@ -490,6 +499,12 @@ class TestRealRuns:
             "✅ No regression against m.json: 2 pairs compared (tolerance 2 %), all bit-identical\n"
         )
         assert len(ResultCollection.load_partial("r.json")) == 4
+
+    @pytest.mark.usefixtures("kept_pool")
+    def test_a_library_that_was_recorded_besides_those_of_the_suite_is_checked_too(self, here, capsys):
+        assert run(["baseline", "record", "m.json", "--suite", "minimal", "-l", "boosters", "xgboost", "-q"]) == 0
+        assert check("m.json") == 0
+        assert "4 pairs compared" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("kept_pool")
     def test_adding_seeds_stops_when_nothing_is_open(self, here, faulty):

@@ -9,7 +9,7 @@ import pytest
 
 from boosters_eval.core.files import compute_digest
 from boosters_eval.programs.baseline.audit import audit_baseline
-from boosters_eval.programs.baseline.model import digest_content, save_baseline
+from boosters_eval.programs.baseline.model import digest_content, digest_mapping, save_baseline
 from boosters_eval.programs.baseline.sidecar import list_kept, locate_sidecar, save_sidecar
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.runs import collect
@@ -137,6 +137,28 @@ def test_what_the_run_says_otherwise_is_a_fault_even_with_a_new_digest(place, ch
     edit(place, change)
     (name,) = json.loads((place / "b.json").read_text())["sources"]
     assert audit(place).faults == (fault.replace("RUN", name),)
+
+
+@pytest.mark.parametrize("field", ["git_sha", "machine", "nothing"])
+def test_a_pair_that_was_taken_out_is_not_vouched_for_and_hides_nothing_else(tmp_path, field):
+    folder = written_run(tmp_path / "home", libraries=("boosters", "xgboost"))
+    made = make_baseline(collect(folder.load()))
+    save_baseline(made, tmp_path / "b.json")
+    assert audit(tmp_path).unchecked == ()
+
+    def take_out(raw):
+        raw["results"].pop()
+        raw["mapping_digest"] = digest_mapping(made.results[:-1])
+        raw.update(
+            {"git_sha": "abc"} if field == "git_sha" else {"machine": {"cores": 64}} if field == "machine" else {}
+        )
+
+    edit(tmp_path, take_out)
+    name = next(iter(made.sources))
+    assert audit(tmp_path).unproven == (f"why it lacks 1 pair of run {name}, and what it says of them",)
+    assert audit(tmp_path).faults == (() if field == "nothing" else (f"'{field}' is not what run {name} has",))
+    edit(tmp_path, lambda raw: raw.update(mapping_digest="0" * 16))
+    assert "'mapping_digest' is not that of its parameters" in audit(tmp_path).faults
 
 
 def test_pairs_of_a_file_and_of_another_home_are_unchecked(place):

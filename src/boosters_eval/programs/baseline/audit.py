@@ -11,7 +11,7 @@ from boosters_eval.core.files import find_home, load_json, read_text
 from boosters_eval.core.text import count_of
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.runs import load_verified
-from boosters_eval.programs.baseline.model import BaselineResult, digest_content, load_baseline
+from boosters_eval.programs.baseline.model import BaselineResult, digest_content, digest_mapping, load_baseline
 from boosters_eval.programs.baseline.sidecar import PredictionsFile, list_kept, locate_sidecar
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.runs import collect
@@ -23,17 +23,8 @@ if TYPE_CHECKING:
     from boosters_eval.engine.folder import Run
     from boosters_eval.programs.baseline.model import Baseline, Source
 
-_OF_RUN = (
-    "config",
-    "run_id",
-    "libraries",
-    "boosters_version",
-    "boosters_eval_version",
-    "git_sha",
-    "machine",
-    "absent",
-    "mapping_digest",
-)
+_OF_RUN = ("run_id", "boosters_eval_version", "git_sha", "machine")
+_OF_WHOLE_RUN = ("config", "libraries", "boosters_version", "absent")  # depends on which pairs are recorded
 
 
 @dataclass(frozen=True)
@@ -60,6 +51,8 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
         unproven.append("it has no digest of its own")
     elif digest_content(raw) != raw["digest"]:
         faults.append("it was changed after it was recorded: its digest is another one")
+    if baseline.mapping_digest not in (None, digest_mapping(baseline.results)):
+        faults.append("'mapping_digest' is not that of its parameters")
     _compare_predictions(baseline, locate_sidecar(path), faults, elsewhere)
     alone = sum(result.source is None for result in baseline.results)
     if alone:
@@ -71,12 +64,12 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
     for name, source in baseline.sources.items():
         folder = RunFolder(find_home(home) / "runs" / source.run_id)
         if source.attempt in folder.attempts():
-            faults += _compare_with_run(baseline, name, source, folder)
+            faults += _compare_with_run(baseline, name, source, folder, unproven)
         else:
             pairs = sum(result.source == name for result in baseline.results)
             elsewhere.append(f"run {name}, which {count_of(pairs, 'pair')} came from, is not in this home")
     if len(baseline.sources) > 1:
-        unproven.append("what it says besides its pairs, as it was merged from several runs")
+        unproven.append("which pairs it has and what it says besides them, as it was merged from several runs")
     return BaselineAudit(tuple(faults), tuple(unproven), tuple(elsewhere))
 
 
@@ -111,7 +104,9 @@ def _compare_predictions(baseline: Baseline, place: Path, faults: list[str], els
         faults.append(f"{place.name} has {count_of(len(foreign), 'array')} that the baseline does not name")
 
 
-def _compare_with_run(baseline: Baseline, name: str, source: Source, folder: RunFolder) -> Iterator[str]:
+def _compare_with_run(
+    baseline: Baseline, name: str, source: Source, folder: RunFolder, unproven: list[str]
+) -> Iterator[str]:
     """What the sealed run says otherwise: the baseline of it is made again."""
     try:
         run = load_verified(folder, source.attempt)
@@ -136,6 +131,11 @@ def _compare_with_run(baseline: Baseline, name: str, source: Source, folder: Run
         if baseline.libraries.get(result.library) != made.libraries.get(result.library):
             yield f"the version or build of {result.library} is not that of run {name}"
             return
-    if len(mine) == len(measured) == len(baseline.results):  # nothing was merged into it
-        changed = [field for field in _OF_RUN if getattr(made, field) != getattr(baseline, field)]
-        yield from (f"'{field}' is not what run {name} has" for field in changed)
+    if len(mine) < len(baseline.results) or len(baseline.sources) > 1:  # merged into it
+        return
+    fields = (*_OF_RUN, *_OF_WHOLE_RUN) if len(mine) == len(measured) else _OF_RUN
+    if len(mine) < len(measured):
+        less = count_of(len(measured) - len(mine), "pair")
+        unproven.append(f"why it lacks {less} of run {name}, and what it says of them")
+    changed = [field for field in fields if getattr(made, field) != getattr(baseline, field)]
+    yield from (f"'{field}' is not what run {name} has" for field in changed)

@@ -33,6 +33,7 @@ from boosters_eval.programs.benchmark.runs import execute_prepared, load_run
 from boosters_eval.programs.benchmark.seeds import count_seeds
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.reports.findings import ReportedFindings
+from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.reference import label_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.snapshot import TakenBaseline
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.reports.document import Document
     from boosters_eval.runners.base import Runner
     from boosters_eval.stats.sequential import SequentialRule
@@ -97,6 +99,8 @@ def plan_run(
     chosen = SUITES[usual] if request.suite is None else request.suite
     suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
     libraries = find_competitors(request.libraries, request.home)
+    if baseline is not None and recorded_only and suite.name == recorded:
+        suite = _with_recorded(suite, baseline)
     benchmarks = make_benchmarks(suite, libraries, runners)
     if baseline is not None and recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
@@ -121,6 +125,16 @@ def plan_run(
         "only_pairs": pairs if other else None,
         "seeds": prepared.growth.rule.schedule[0] if prepared.growth else n_seeds,
     }
+
+
+def _with_recorded(suite: BenchmarkSuite, baseline: Baseline) -> BenchmarkSuite:
+    """The suite with the installable libraries that were named for the baseline besides its own."""
+    named = {config.name: dict.fromkeys(config.libraries) for config in suite.configs}
+    for config, library in (result.key for result in baseline.results):
+        if config in named and library in RUNNERS:
+            named[config][library] = None
+    configs = (config.replace(libraries=tuple(named[config.name])) for config in suite.configs)
+    return suite.replace(configs=tuple(configs))
 
 
 def _recorded_only(benchmarks: Benchmarks, baseline: Baseline) -> Benchmarks:
@@ -222,6 +236,8 @@ def record_baseline(request: RecordRequest) -> Findings:
         if request.dry_run:
             return describe_plan(prepared)
         results = execute_prepared(prepared)
+    elif request.libraries is not None:
+        results, _ = _choose(results, request.libraries)
     made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
     if isinstance(old, Baseline):
         refuse_damage(old, made, path, results.run_id if results.folder else None, force=request.force)
@@ -247,6 +263,8 @@ def update_baseline(request: UpdateRequest) -> Findings:
         if request.dry_run:
             return describe_plan(prepared)
         results = execute_prepared(prepared)
+    elif request.libraries is not None:
+        results, _ = _choose(results, request.libraries)
     made = make_baseline(results, allow_flaky=request.allow_flaky)
     names = {"libraries": _labels(request.libraries) or (), "datasets": request.datasets}
     found = merge_baselines(taken.baseline, made, **names, accept=request.accept.strip())
@@ -354,11 +372,7 @@ def check_baseline(request: CheckRequest) -> Findings:
     before = take_baseline(given, "baseline")
     results = _read_results(request)
     if results is not None:
-        named = _labels(request.libraries)
-        if named is not None:
-            known = [outcome.library for outcome in (*results.results, *results.errors)]
-            named = tuple(pick("library of the results", name, known) for name in named)
-            results = _only(results, named)
+        results, named = _choose(results, request.libraries)
         rules = make_rules(request, only_libraries=named, seeds=count_wanted_seeds(request.seeds))
         return _conclude(_judge(before, results, rules), before, request, results)
     prepared = _prepare(request, before, recorded_only=True)
@@ -462,10 +476,16 @@ def _labels(libraries: Any) -> tuple[str, ...] | None:
     return tuple(label_of(item) if isinstance(item, str) else getattr(item, "name", str(item)) for item in given)
 
 
-def _only(results: ResultCollection, libraries: tuple[str, ...]) -> ResultCollection:
-    """The outcomes of these libraries, as if no others had run."""
+def _choose(results: ResultCollection, libraries: Any) -> tuple[ResultCollection, tuple[str, ...] | None]:
+    """The outcomes of the libraries that are asked for, as if no others had run, and their names."""
+    asked = _labels(libraries)
+    if asked is None:
+        return results, None
+    known = [outcome.library for outcome in (*results.results, *results.errors)]
+    chosen = tuple(pick("library of the results", name, known) for name in asked)
     every = {name: getattr(results, name) for name in ("results", "errors", "unsupported", "unavailable")}
-    kept = {name: [item for item in items if item.library in libraries] for name, items in every.items()}
-    return ResultCollection(
+    kept = {name: [item for item in items if item.library in chosen] for name, items in every.items()}
+    only = ResultCollection(
         **kept, run_id=results.run_id, suite=results.suite, metadata=results.metadata, folder=results.folder
     )
+    return only, chosen
