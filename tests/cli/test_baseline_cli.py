@@ -322,6 +322,13 @@ def test_a_library_named_with_results_is_the_only_one_that_is_recorded(files, ca
     assert "Did you mean 'xgboost'" in capsys.readouterr().err
 
 
+def test_an_update_of_one_library_does_not_speak_of_the_others(files, capsys):
+    assert run(["baseline", "update", "base.json", "--results", "worse.json", "-l", "boosters", "--accept", "why"]) == 0
+    said = capsys.readouterr()
+    assert "Updated: base.json (1 pair: 1 worse)." in said.out
+    assert said.err == ""
+
+
 def test_a_dry_run_on_results_writes_nothing(files, capsys, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))

@@ -263,8 +263,6 @@ def update_baseline(request: UpdateRequest) -> Findings:
         if request.dry_run:
             return describe_plan(prepared)
         results = execute_prepared(prepared)
-    elif request.libraries is not None:
-        results, _ = _choose(results, request.libraries)
     made = make_baseline(results, allow_flaky=request.allow_flaky)
     names = {"libraries": _labels(request.libraries) or (), "datasets": request.datasets}
     found = merge_baselines(taken.baseline, made, **names, accept=request.accept.strip())
