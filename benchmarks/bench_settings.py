@@ -29,6 +29,7 @@ REPEATS, MOST_REPEATS = 4, 40
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 CAPACITY = ("early_stopping", "categorical_features", "update_strategy")  # pins that decide how much is learned
 CORRECT = ("sparsity_threshold",)  # without it boosters 0.1 trains sparse columns wrongly: fast is no merit there
+OWN_TOO = ("tree_method",)  # XGBoost's is the same, and its estimators then train from the same matrix as we do
 
 
 def _tables() -> dict[str, TrainData]:
@@ -49,7 +50,7 @@ def _tables() -> dict[str, TrainData]:
 
 def _own(translation: Translation) -> Translation:
     """The library's own defaults but for capacity: without what the mapping pins."""
-    needed = CAPACITY + CORRECT
+    needed = CAPACITY + CORRECT + OWN_TOO
     kept = {n: v for n, v in translation.native.items() if translation.origins[n] in CANONICAL or n in needed}
     silent = {n: translation.native[n] for n in ("verbosity", "logging_level") if n in translation.native}
     files = {n: translation.native[n] for n in ("allow_writing_files",) if n in translation.native}

@@ -90,7 +90,7 @@ def test_a_library_that_is_judged_or_left_to_itself_keeps_its_own_handling_and_t
     assert "The data are suspect: 'when' reaches 1.7e+09" in told
     assert told.endswith("-s 2 --profile parity\n")
     judged = boosters_eval("compare", *command, "--against", "sklearn", "-q").stdout
-    assert "its standard deviation is 141. With the data as they are, " in judged
+    assert "its standard deviation is 141" in judged
     assert "--profile" not in judged  # where a library is judged, there is nothing to mend
 
 

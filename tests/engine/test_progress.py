@@ -27,6 +27,7 @@ PLAN = SimpleNamespace(run_id="0123456789abcdef", refs=(SimpleNamespace(target="
 
 class Cell(str):
     __slots__ = ()
+    target = SimpleNamespace(name="a")
 
     @property
     def key(self):

@@ -113,7 +113,7 @@ class RunFacts(FileModel):
 
 def format_now() -> str:
     """The time as runs record it; two of them can be compared as text."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _targets(plan: Plan) -> dict[str, Build]:

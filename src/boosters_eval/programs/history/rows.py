@@ -43,7 +43,7 @@ JOINED = (
     " JOIN texts p ON p.id = s.repeats LEFT JOIN verdicts v ON v.line = s.line AND v.run = s.run"
 )
 _MOST = 2**63 - 1  # that a limit of the index can be
-PER_SECOND = 1_000_000  # steps of the column `at`, which orders runs in time
+PER_SECOND = 1_000_000_000  # steps of the column `at`, which orders runs in time
 _CODES = {
     "better": "b",
     "worse": "w",

@@ -27,7 +27,7 @@ FILE = "history.sqlite"
 _WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
 _APPLICATION = 0x62656869  # marks the file as ours
 # Raise it when rows mean something else in the same tables, as with another rule of verdicts.
-_REVISION = 5
+_REVISION = 6
 _MOST_BYTES = 2**29  # of the file: 40 000 runs
 _MOST_TEXT = 2**26
 _CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
