@@ -200,3 +200,24 @@ def faulty_number(fault):
     return next(
         number for number, name in runpy.run_path(str(PLUGINS / "faulty_runner.py"))["FAULTS"].items() if name == fault
     )
+
+
+def test_tracker_of_semaphores_that_is_killed_is_replaced_without_a_word(place):
+    """Python starts another one, which knows none of the names that it is then told to forget."""
+    slow = ("compare", "-d", "diabetes", "-l", "faulty", "-p", f"max_depth={faulty_number('slow')}", "-s", "2", "-q")
+    process = subprocess.Popen(
+        [*PROGRAM, *slow, "-f", "csv", "--executor", "dask", "--workers", "1"],
+        env=environment(PLUGINS),
+        cwd=place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    program = psutil.Process(process.pid)
+    until(lambda: any(_depth(found, program) == CELL for found in program.children(recursive=True)), "a cell")
+    (tracker,) = (found for found in program.children() if "resource_tracker" in " ".join(found.cmdline()))
+    tracker.kill()
+    printed, told = process.communicate(timeout=PATIENCE)
+    assert told == ""
+    assert process.returncode == 0
+    assert printed.count("faulty") >= 2

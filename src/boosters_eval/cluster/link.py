@@ -12,6 +12,7 @@ import re
 import secrets
 import signal
 import threading
+import warnings
 from collections import Counter, defaultdict
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -388,10 +389,21 @@ class _CallError(Exception):
     """A call of a node that has no answer."""
 
 
+_forget = resource_tracker.unregister
+
+
+def _register_and_forget(name: str, kind: str) -> None:
+    """The tracker that replaces one that was killed knows no names, and prints a traceback for each it is to forget."""
+    resource_tracker.register(name, kind)
+    _forget(name, kind)
+
+
 async def _started_here(workers: int) -> Any:
     """A local cluster, whose processes end with this one."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker of one imports the script
         raise ConfigError(_GUARD)
+    resource_tracker.unregister = _register_and_forget
+    warnings.filterwarnings("ignore", "resource_tracker: process died", UserWarning)  # another one does its work
     place = temporary_environment()
     try:
         with dask.config.set({"temporary-directory": place["TMPDIR"]}):  # of the scheduler too, and of its workers
