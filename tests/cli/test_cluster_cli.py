@@ -8,6 +8,7 @@ import runpy
 import signal
 import socket
 import subprocess
+import sys
 
 import psutil
 import pytest
@@ -221,3 +222,19 @@ def test_tracker_of_semaphores_that_is_killed_is_replaced_without_a_word(place):
     assert told == ""
     assert process.returncode == 0
     assert printed.count("faulty") >= 2
+
+
+def test_folder_of_the_name_of_a_module_is_never_executed(place, tmp_path):
+    """Dask starts its workers by Python's own module, which would look in the current folder first."""
+    for name in ("multiprocessing", "pickle", "distributed"):
+        (place / name).mkdir()
+        (place / name / "__init__.py").write_text(
+            "import pathlib\npathlib.Path(__file__).with_name('executed').touch()\n"
+        )
+    installed = tmp_path / "bin" / "boosters-eval"  # a script has its own folder on the path, not the current one
+    installed.parent.mkdir()
+    installed.write_text("from boosters_eval.__main__ import main\n\nif __name__ == '__main__':\n    main()\n")
+    words = [sys.executable, str(installed), *DASK, "--workers", "1"]
+    done = subprocess.run(words, cwd=place, env=environment(PLUGINS), capture_output=True, text=True, check=False)
+    assert not list(place.glob("*/executed"))
+    assert (done.stderr, done.returncode) == ("", 0)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import multiprocessing
+import os
 import queue
 import re
 import secrets
@@ -28,7 +29,7 @@ from boosters_eval.core.temporary import temporary_environment
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 
 
 _LAST_PORT = 65535
@@ -101,6 +102,7 @@ _SENDERS = 8  # inputs on their way at a time
 _GUARD = "A script that starts a cluster must do so under: if __name__ == '__main__'."
 _NAMED = re.compile(r"(\w+)\((['\"])(.*)\2\)")
 _CLOSE_S = 10.0  # seconds that the end may take
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class Link:
@@ -180,7 +182,8 @@ class Link:
 
     def _turn(self) -> None:
         """Run the loop. Workers that it starts inherit the mask: Ctrl-C reaches only the program, which stops them."""
-        resource_tracker.ensure_running()  # now: its start would take the mask away again
+        with _safe_path():
+            resource_tracker.ensure_running()  # now: its start would take the mask away again
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._loop.run_forever()
 
@@ -389,12 +392,27 @@ class _CallError(Exception):
     """A call of a node that has no answer."""
 
 
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let no Python that is started meanwhile run a folder multiprocessing/ in the current folder."""
+    known = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if known is None:
+            os.environ.pop(_SAFE_PATH, None)
+        else:
+            os.environ[_SAFE_PATH] = known
+
+
 _forget = resource_tracker.unregister
 
 
 def _register_and_forget(name: str, kind: str) -> None:
     """The tracker that replaces one that was killed knows no names, and prints a traceback for each it is to forget."""
-    resource_tracker.register(name, kind)
+    with _safe_path():
+        resource_tracker.register(name, kind)
     _forget(name, kind)
 
 
@@ -405,8 +423,10 @@ async def _started_here(workers: int) -> Any:
     resource_tracker.unregister = _register_and_forget
     warnings.filterwarnings("ignore", "resource_tracker: process died", UserWarning)  # another one does its work
     place = temporary_environment()
+    # Of the scheduler too, and of its workers, one that is started again as well.
+    settings = {"temporary-directory": place["TMPDIR"], f"distributed.nanny.pre-spawn-environ.{_SAFE_PATH}": "1"}
     try:
-        with dask.config.set({"temporary-directory": place["TMPDIR"]}):  # of the scheduler too, and of its workers
+        with dask.config.set(settings), _safe_path():
             return await LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
