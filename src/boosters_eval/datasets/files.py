@@ -87,19 +87,29 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
             raise FileFormatError(f"{path} must be a mapping of keys to values, as 'datasets init' writes it.")
         if len(root.value) > MAX_KEYS:
             raise FileFormatError(f"{path} has {len(root.value)} keys, more than there are settings.")
-        keys = [key.value for key, _ in root.value]
-        for key, (_, value) in zip(keys, root.value, strict=True):
+        found: dict[str, Any] = {}
+        for name, value in root.value:
+            key = name.value
             items = value.value if isinstance(value, yaml.SequenceNode) else [value]
             if not isinstance(key, str) or not all(isinstance(item, yaml.ScalarNode) for item in items):
                 raise FileFormatError(f"{path} must have a text, or a list of texts, for each key.")
-            if keys.count(key) > 1:
+            if key in found:
                 raise FileFormatError(f"{path} has the key '{key}' twice.")
-        return {str(key): value for key, value in yaml.SafeLoader("").construct_document(root).items()}
+            found[key] = _construct(path, key, value)
     except yaml.YAMLError as error:
         what = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise FileFormatError(f"{path} is not YAML: {what}.") from None
     except RecursionError:
         raise FileFormatError(f"{path} is nested too deeply.") from None
+    return found
+
+
+def _construct(path: Path, key: str, node: yaml.Node) -> Any:
+    """A value of YAML. One that only looks like a date, or is marked as a number, fails in any way."""
+    try:
+        return yaml.SafeLoader("").construct_document(node)
+    except (ArithmeticError, AttributeError, LookupError, ValueError):
+        raise FileFormatError(f"{path} has a value under '{key}' that is none in YAML; put it in quotes.") from None
 
 
 def merge_settings(
