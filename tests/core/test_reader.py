@@ -94,6 +94,37 @@ def test_text_and_arrays_come_back_as_they_were(any_start):
         np.testing.assert_array_equal(found.arrays[name], array)
 
 
+def test_limit_of_the_shell_is_not_called_the_one_of_the_option(tmp_path):
+    """Nothing that the program could be asked for would allow more."""
+    code = """
+        import resource, sys
+        from boosters_eval.core.reader import read_apart
+        resource.setrlimit(getattr(resource, sys.argv[1]), (int(sys.argv[2]),) * 2)
+        try:
+            read_apart(sys.argv[3], {"size": 10**9}, source="f")
+        except Exception as error:
+            print(type(error).__name__, error)
+    """
+    for kind, most, function, said in (
+        (
+            "RLIMIT_FSIZE",
+            10**6,
+            "write_much",
+            "RunError Cannot keep what f holds: 'ulimit -f' allows only smaller files.",
+        ),
+        (
+            "RLIMIT_AS",
+            8 * 10**8,
+            "take_memory",
+            "f cannot be read within the 800 MB of addresses that 'ulimit -v' allows.",
+        ),
+    ):
+        words = [sys.executable, "-c", textwrap.dedent(code), kind, str(most), f"{HERE}{function}"]
+        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=env)
+        assert said in done.stdout, done
+
+
 def test_what_a_library_prints_is_no_answer(any_start, capfd):
     assert read_apart(f"{HERE}print_much", {}, source="f").text == "well"
     assert capfd.readouterr() == ("", "")

@@ -381,7 +381,7 @@ class TestSidecar:
             ("target: 2020-99-99\n", "has a value under 'target' that is none in YAML; put it in quotes"),
             (f"target: {'9' * 5000}\n", "has a value under 'target' that is none in YAML"),
             *((f"drop: [!!{kind} x]\n", "under 'drop' that is none") for kind in ("int", "float", "bool", "timestamp")),
-            ("? 2020-99-99\n: a\n", "It has no key '2020-99-99'"),
+            ("2020-99-99: a\nschema_version: 1\nkind: boosters-eval data\n", "It has no key '2020-99-99'"),
             ("[" * 1200, "is nested too deeply"),
             ("".join(f"k{i}: 1\n" for i in range(200)), "has 200 keys, more than there are settings"),
         ],

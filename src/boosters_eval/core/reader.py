@@ -97,6 +97,7 @@ def read_apart(
     limit = find_limit()
     seconds = max(_LEAST_SECONDS, int(limit * _SECONDS_PER_GB / 1e9))
     question = {
+        "source": source,
         "function": function,
         "given": dict(given),
         "options": get_options(),
@@ -225,6 +226,9 @@ def _explain(code: int, said: str, limit: int, seconds: int) -> str:
     sign = " " if option.startswith("-") else "="
     more = f"{option}{sign}{format_size(2 * limit).replace(' ', '')} allows more."
     if code == _SHORT_OF_MEMORY or "bad_alloc" in said:
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if 0 <= allowed < limit:
+            return f" within the {format_size(allowed)} of addresses that 'ulimit -v' allows."
         return f" within {format_size(limit)} of memory: {more}"
     if code == -signal.SIGXCPU:
         return f" within {seconds} s of computing: {more}"
@@ -241,6 +245,8 @@ def _tail(said: IO[bytes]) -> str:
 
 
 def _cannot_keep(source: str, error: OSError) -> RunError:
+    if error.errno == errno.EFBIG:
+        return RunError(f"Cannot keep what {source} holds: 'ulimit -f' allows only smaller files.")
     place = tempfile.gettempdir()
     return RunError(f"Cannot keep what {source} holds in {place}: {error.strerror}. TMPDIR names another folder.")
 
@@ -324,9 +330,9 @@ def _answer(question: dict[str, Any], arrays: int) -> tuple[dict[str, Any], str]
         try:
             return {"arrays": list(_write_arrays(arrays, found.arrays))}, found.text
         except OSError as error:
-            if error.errno == errno.EFBIG:
+            if error.errno == errno.EFBIG and resource.getrlimit(resource.RLIMIT_FSIZE)[0] == question["limit"]:
                 raise MemoryError from None
-            raise _cannot_keep("a file", error) from None
+            raise _cannot_keep(question["source"], error) from None
     except BoostersEvalError as error:
         kind = next(base.__name__ for base in type(error).__mro__ if base.__name__ in (*_KNOWN, "BoostersEvalError"))
         sentence = error.sentence if isinstance(error, DataFileError) else str(error)
