@@ -312,9 +312,29 @@ def test_a_single_split_allows_no_verdict():
 
 
 def test_one_row_with_results_has_nothing_to_be_compared_with():
-    assert which(scores(libraries=("boosters",), seeds=3)).startswith(
-        "only boosters has results, so there is nothing to compare: RMSE 0.49"
+    told = which(scores(libraries=("boosters",), seeds=3))
+    assert re.fullmatch(
+        r"only boosters has results, so there is nothing to compare it with\. Its RMSE is (0\.\d{4}), over 3 splits\.",
+        told,
     )
+    (section, *_) = shorten(build_tables(factories.collection(scores(libraries=("boosters",), seeds=3)))).sections
+    assert f" {section.blocks[0].table.rows[0].cells[0].text}," in told  # the same digits
+
+
+def test_scores_that_hardly_differ_are_no_range_from_nothing_to_nothing():
+    results = [
+        changed(r, metrics={"rmse": 0.5 + (1e-6 * (1 + r.seed % 5) if r.library == "xgboost" else 0.0)})
+        for r in scores(libraries=FIVE[:2])
+    ]
+    assert sorted(row.standing for row in table_of(results).rows) == ["as good: within 0.01 %", "best mean"]
+
+
+def test_the_short_table_names_variants_as_the_answer_does():
+    results = [changed(r, variant=name) for name in ("deep", "flat") for r in scores(libraries=("xgboost",))]
+    (section, *_) = shorten(build_tables(factories.collection(results))).sections
+    table = section.blocks[0].table
+    assert table.row_names == ("Library, variant",)
+    assert [row.names for row in table.rows] == [("xgboost deep",), ("xgboost flat",)]
 
 
 def test_whoever_failed_or_is_absent_is_told():
@@ -379,7 +399,7 @@ def test_a_winner_that_is_no_better_than_a_trivial_rule_has_won_nothing():
 
 
 def test_scores_that_are_not_finite_are_no_verdict():
-    assert which(factories.grid(lambda *_: math.nan)) == "cannot say: no two have a RMSE that can be compared."
+    assert which(factories.grid(lambda *_: math.nan)) == "cannot say: no two can be compared by RMSE."
 
 
 def test_times_decide_only_if_they_were_taken_in_timing_mode():
@@ -556,7 +576,7 @@ def test_of_several_data_sets_only_the_one_with_the_leak_is_run_again():
     results = [changed(r, dataset_name="toy.y", config_name="toy.y/gbdt") for r in scores()]
     other = [changed(r, dataset_name="iris", config_name="iris/gbdt") for r in scores()]
     line = next_of([*results, *other], command=("compare", "-d", "iris", "a/toy.csv:y", "-s", "5"), audits=audits)
-    assert line == "leave that column out: boosters-eval compare -s 5 -d a/toy.csv:y --drop x"
+    assert line == "on toy.y, leave that column out: boosters-eval compare -s 5 -d a/toy.csv:y --drop x"
 
 
 def test_more_splits_are_advised_only_where_they_may_show_more():

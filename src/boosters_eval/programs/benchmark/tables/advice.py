@@ -186,7 +186,8 @@ def _fix_data(results: ResultCollection, again: _Again) -> str:
         if options and way is not None:
             chosen, whys = zip(*options.values(), strict=True)
             replaced = [one for one in ("--profile", "--split") if one in options]
-            return way.say(join_words(dict.fromkeys(whys)), ending=f" {' '.join(chosen)}", without=replaced)
+            why = f"{f'on {clean(name)}, ' if several else ''}{join_words(dict.fromkeys(whys))}"
+            return way.say(why, ending=f" {' '.join(chosen)}", without=replaced)
     return ""
 
 

@@ -177,7 +177,7 @@ class Contest:
                 return f"{self.leader} is better than {other}. Its {what} is {lead}"
             return f"{self.leader} is best. Its {what} is {lead} than that of {other}, the next"
         if self.apart and len(self.apart) == len(self.pairs):
-            return f"cannot say: no two have a {self.what} that can be compared"
+            return f"cannot say: no two can be compared by {self.what}"
         parts = [self._tell_level()] if self.level else []
         parts += [self._tell_open()] if self.open or not self.level else []
         parts += [f"Worse than {self.leader}: {_name(self.behind)}"] if self.behind else []
@@ -273,6 +273,8 @@ class Contest:
             return f"{words[pair.verdict]}{self._tell_gap(pair)}"
         turned = self.column.higher_is_better and not self.column.best
         low, high = (-bounds[1], -bounds[0]) if turned else bounds
+        if max(abs(low), abs(high)) < _LEAST_SHARE:
+            return f"{words[pair.verdict]}: within {_share(_LEAST_SHARE / 2)}"
         return f"{words[pair.verdict]}: {_write(low, '+')} to {_write(high, '+')} %"
 
     def _tell_gap(self, pair: Comparison) -> str:
@@ -423,8 +425,9 @@ def _tell_nothing(table: ReportTable, failures: Mapping[str, str]) -> str:
     if len(scored) > 1:
         return f"no answer in {lower_initial(column.quantity or column.label)}: no split was run on one machine by all"
     row, cell = scored[0]
-    known = f"{column.label} {cell.text} on {count_of(cell.n, 'split')}"
-    return f"only {row.label} has results, so there is nothing to compare: {known}"
+    what, mean = lower_initial(column.quantity or column.label), number(cell.mean or 0.0)
+    known = f"Its {what} is {mean}, over {count_of(cell.n, 'split')}"
+    return f"only {row.label} has results, so there is nothing to compare it with. {known}"
 
 
 def _absences(table: ReportTable, failures: Mapping[str, str]) -> Iterator[str]:

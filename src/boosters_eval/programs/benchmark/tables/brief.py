@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import lower_initial
 from boosters_eval.programs.benchmark.tables.headline import (
     BEHIND,
     BEST,
@@ -51,13 +52,15 @@ def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
         if judged and cells and all(cell.status != "ok" for cell in cells):  # said once
             standing, cells = cells[0].status, [replace(cell, text="", status="ok") for cell in cells]
         facts = (*(row.facts or ("",) * len(table.row_facts)), *([_join(standing, counted)] if judged else []))
-        return replace(row, cells=tuple(cells), n=None if judged or row.n in (own, 0) else row.n, facts=facts)
+        counted_apart = None if judged or row.n in (own, 0) else row.n
+        return replace(row, names=(row.label,), cells=tuple(cells), n=counted_apart, facts=facts)
 
     several = len(report.tables) > 1  # then only a rule that is not beaten is shown
     trivial = [] if several and not table.unbeaten else sorted(table.trivial, key=lambda row: _order(table, row))
     return replace(
         table,
         name=shorten_names(report.tables)[table.name],
+        row_names=(", ".join(table.row_names[:1] + tuple(map(lower_initial, table.row_names[1:]))),),
         row_facts=(*table.row_facts, *judged),
         columns=tuple(table.columns[place] for place in kept),
         rows=tuple(map(cut, table.rows)),
