@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.benchmark.benchmarks import Benchmarks, add_defaults
+from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.runners.parameters import Profile
@@ -18,13 +19,13 @@ NAME, OWN = "toy/gbdt", "toy/gbdt/defaults"
 LIBRARIES = ("boosters", "lightgbm", "xgboost")
 
 
-def run_of(meant, own, config=NAME, errors=(), **changes):
+def run_of(meant, own, config=NAME, errors=(), spread=0.001, **changes):
     """Scores near 0.5 in both profiles, less what each library gains in them."""
     found = []
     for name, gains, profile in ((config, meant, "parity"), (f"{config}/defaults", own, "defaults")):
 
         def value(name, library, index, gains=gains):
-            return 0.5 - gains.get(library, 0.0) + random.Random(f"{name}{library}{index}").gauss(0, 0.001)
+            return 0.5 - gains.get(library, 0.0) + random.Random(f"{name}{library}{index}").gauss(0, spread)
 
         known = {"profile": profile, "booster_type": "gbdt", **changes}
         found += factories.grid(value, configs=(name,), libraries=LIBRARIES, seeds=5, **known)
@@ -131,3 +132,19 @@ def test_each_benchmark_runs_by_meaning_under_its_own_name_and_once_more_by_defa
     assert [(one.name, one.profile) for one in both] == [(NAME, Profile.PARITY), (OWN, Profile.DEFAULTS)]
     with pytest.raises(ConfigError, match="cannot be both where variants are compared"):
         add_defaults(Benchmarks("compare", (config.replace(variant="deep"),)))
+
+
+def test_how_sure_both_profiles_are_is_told_once_where_it_is_the_same():
+    gaps = {"lightgbm": 0.0, "boosters": 0.0, "xgboost": 0.0}
+    lines = build_tables(run_of(gaps, {"xgboost": -0.3}, spread=0.02)).answer
+    assert lines[1].startswith(
+        "How sure: not sure: the best mean may be chance. With each library's own defaults, 95 % sure that xgboost is"
+        " worse than "
+    )
+    assert re.search(r"own defaults, cannot say who is ahead, but xgboost is worse than \w+ \(RMSE: ", lines[0])
+
+
+def test_the_short_tables_say_which_profile_they_show():
+    (section, *_) = shorten(build_tables(run_of({"xgboost": 0.1}, {}))).sections
+    titles = [block.table.title for block in section.blocks]
+    assert titles == ["toy, mapped by meaning (5 splits)", "toy, library defaults (5 splits)"]

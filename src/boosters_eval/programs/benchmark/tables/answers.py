@@ -211,7 +211,7 @@ class Contest:
         if self.single:
             return f"{start} from a single split: {self.leader} has the best {self.what}"
         if not names:
-            return f"{start}: {leads}{_name(self.ahead)} {_are(self.ahead)} better on the splits that both have"
+            return f"{start}: {leads}{_name(self.ahead)} {tell_be(self.ahead)} better on the splits that both have"
         known = {name: each for name in names if (each := self.bounds(name)) is not None}
         shown = [size for name in names if (size := self.detectable(name)) is not None]
         if min(len(known), len(shown)) < len(names):
@@ -241,7 +241,7 @@ class Contest:
         if self.open and self.level:
             return f"{sure} of these {_count(self.chosen)}, from {self.splits()}"
         if self.open:
-            known = f". {sure} that {_name(self.behind)} {_are(self.behind)} worse than {self.leader}"
+            known = f". {sure} that {_name(self.behind)} {tell_be(self.behind)} worse than {self.leader}"
             return f"not sure: the best mean may be chance{known if self.behind else ''}"
         return f"{sure}, from {self.splits()}" if self.level else ""
 
@@ -491,7 +491,7 @@ def _count(names: Sequence[str]) -> str:
     return _COUNTS[len(names)] if len(names) < len(_COUNTS) else str(len(names))
 
 
-def _are(names: Sequence[str]) -> str:
+def tell_be(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 

@@ -55,11 +55,13 @@ def _shorten_table(table: ReportTable, report: Report) -> ReportTable:
         counted_apart = None if judged or row.n in (own, 0) else row.n
         return replace(row, names=(row.label,), cells=tuple(cells), n=counted_apart, facts=facts)
 
+    name = shorten_names(report.tables)[table.name]
     several = len(report.tables) > 1  # then only a rule that is not beaten is shown
     trivial = [] if several and not table.unbeaten else sorted(table.trivial, key=lambda row: _order(table, row))
     return replace(
         table,
-        name=shorten_names(report.tables)[table.name],
+        name=name,
+        details=tuple(detail for detail in table.details if not name.endswith(f", {detail}")),
         row_names=(", ".join(table.row_names[:1] + tuple(map(lower_initial, table.row_names[1:]))),),
         row_facts=(*table.row_facts, *judged),
         columns=tuple(table.columns[place] for place in kept),

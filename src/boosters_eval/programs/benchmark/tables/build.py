@@ -27,6 +27,7 @@ from boosters_eval.programs.benchmark.tables.data import describe_split
 from boosters_eval.programs.benchmark.tables.environment import list_builds
 from boosters_eval.programs.benchmark.tables.general import compare_kinds, rank_over_datasets
 from boosters_eval.programs.benchmark.tables.headline import (
+    DEFAULTS,
     SUSPECT,
     answer_run,
     build_leaderboard,
@@ -212,7 +213,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
         },
         details=(
             *((describe_split(results),) if results else ()),
-            *(("library defaults",) if first.profile == "defaults" else ()),
+            *((DEFAULTS,) if first.profile == "defaults" else ()),
             *((SUSPECT,) if first.dataset_name in options.suspicions else ()),
         ),
         notes=notes.note_table(contenders, columns, pairs, losers, places, options.test),

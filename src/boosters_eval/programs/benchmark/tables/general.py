@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import count_of, join_words
-from boosters_eval.programs.benchmark.tables.answers import tell_ends
+from boosters_eval.programs.benchmark.tables.answers import tell_be, tell_ends
 from boosters_eval.programs.benchmark.tables.verdicts import find_scale
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.html.charts import by_point
@@ -186,7 +186,7 @@ def tell_in_general(ranking: RankingTable) -> str:
         return f"in general {leader}: {over}, its error is {_tell_size(pairs[near])} than that of {near}, the next"
     known = [f"It is better than {join_words(by['better'])}"] if by["better"] else []
     if by["equivalent"]:
-        known.insert(0, f"{join_words(by['equivalent'])} {_is(by['equivalent'])} as good")
+        known.insert(0, f"{join_words(by['equivalent'])} {tell_be(by['equivalent'])} as good")
     if not by["inconclusive"]:
         return f"in general any of {join_words([leader, *by['equivalent']])}, {over}. {'. '.join(known[1:])}".rstrip(
             ". "
@@ -203,10 +203,6 @@ _VERDICTS = ("better", "equivalent", "inconclusive", "worse")
 def _tell_size(pair: RankingPair) -> str:
     low, high = (percent(-(bound or 0.0), sign=False) for bound in (pair.high, pair.low))
     return f"{percent(-(pair.share or 0.0), sign=False)} lower ({low} to {high})"
-
-
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def tell_hinges(ranking: RankingTable) -> str:

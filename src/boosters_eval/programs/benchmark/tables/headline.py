@@ -11,7 +11,7 @@ from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.tables.advice import Costs, advise
 from boosters_eval.programs.benchmark.tables.answers import BUT, COST, NEXT, SURE, WHICH
 from boosters_eval.programs.benchmark.tables.general import tell_hinges, tell_in_general
-from boosters_eval.programs.benchmark.tables.profiles import is_twin
+from boosters_eval.programs.benchmark.tables.profiles import MEANT, is_twin
 from boosters_eval.programs.benchmark.tables.sections import select_audits
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.document import PlainTable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _NAMED, _LIBRARIES = 3, 5  # data sets and libraries; more are only counted
 _TITLE = 78  # characters, so that it is one line of a terminal
 BEST, LEVEL, OPEN, BEHIND = "best", "as good as the best", "cannot say", "worse"
+DEFAULTS = "library defaults"  # after the name of a table, too
 SUSPECT = "suspect data"  # after the name of a table whose scores cannot be trusted
 MIXED, LOST, ABSENT = "depends on the profile", "no better than a trivial rule", "no result"
 _HEADINGS = {LOST: "No skill"}  # where the words themselves would make a column too narrow for them
@@ -91,9 +92,17 @@ def name_comparison(tables: Sequence[ReportTable], results: ResultCollection) ->
 
 
 def shorten_names(tables: Sequence[ReportTable]) -> dict[str, str]:
-    """The name of each table's data set, unless two tables share one."""
-    counted = Counter(table.keys["dataset"] for table in tables)
-    return {t.name: t.name if counted[t.keys["dataset"]] > 1 else t.keys["dataset"] for t in tables}
+    """The name of each table's data set, unless two tables share one; of both profiles, with which one it is."""
+    names = {table.name for table in tables}
+    twins = {table.name for table in tables if is_twin(table, names)}
+    counted = Counter(table.keys["dataset"] for table in tables if table.name not in twins)
+    short = {
+        t.name: t.name.removesuffix(OWN_DEFAULTS) if counted[t.keys["dataset"]] > 1 else t.keys["dataset"]
+        for t in tables
+    }
+    meant = {name: MEANT for name in short if f"{name}{OWN_DEFAULTS}" in twins}
+    profiles = {**meant, **dict.fromkeys(twins, DEFAULTS)}
+    return {name: f"{said}, {profiles[name]}" if name in profiles else said for name, said in short.items()}
 
 
 def answer_run(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.text import join_words
+from boosters_eval.core.text import join_words, lower_initial
 from boosters_eval.programs.benchmark.comparisons import compare_rows
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
+from boosters_eval.programs.benchmark.tables.answers import tell_be
 from boosters_eval.programs.benchmark.tables.verdicts import find_deciding
 from boosters_eval.reports.numbers import number
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from boosters_eval.reports.tables import Column, PairVerdict, ReportTable
     from boosters_eval.stats.significance import TestName
 
-_MEANT, _OWN = "mapped by meaning", "with each library's own defaults"
+MEANT, _OWN = "mapped by meaning", "with each library's own defaults"
 _MOST_TURNED = 2  # pairs; the tables show all
 
 
@@ -41,10 +42,10 @@ def name_better(
     pairs = [(contender, twins[contender.name]) for contender in meant if contender.name in twins and contender.results]
     found = []
     for first, second in pairs:
-        rows = {_MEANT: first.results, _OWN: second.results}
+        rows = {MEANT: first.results, _OWN: second.results}
         how: Any = {"test": test, "alpha": alpha / len(pairs), "margins": margins, "evidence": first.evidence}
         judged = compare_rows(rows, column.name, higher_is_better=column.higher_is_better, **how)
-        found += [first.name] if judged.get(_OWN, _MEANT).verdict == "better" else []
+        found += [first.name] if judged.get(_OWN, MEANT).verdict == "better" else []
     return found
 
 
@@ -75,21 +76,32 @@ def _join(
 ) -> TableAnswer:
     """Only who wins in both profiles is best; whatever turns round is said instead."""
     (table, first), (other, second) = meant, own
-    gain = [f"Better with their own defaults than {_MEANT}: {join_words(better)}"] if better else []
+    gain = [f"Better with their own defaults than {MEANT}: {join_words(better)}"] if better else []
     rest = tuple(dict.fromkeys((*gain, *first.rest, *second.rest)))
-    apart = f"{_MEANT}, {first.sure}. {_OWN.capitalize()}, {second.sure}"
-    sure = first.sure if first.sure == second.sure else apart
     joined = dataclasses.replace(
-        first, sure=sure, rest=rest, doubts=tuple(dict.fromkeys((*first.doubts, *second.doubts)))
+        first,
+        sure=_join_sure(first.sure, second.sure),
+        rest=rest,
+        doubts=tuple(dict.fromkeys((*first.doubts, *second.doubts))),
     )
     if first.winner != second.winner:
-        which = f"nobody is best in both profiles. {_MEANT.capitalize()}, {_tell(table, first)}"
+        which = f"nobody is best in both profiles. {MEANT.capitalize()}, {_tell(table, first)}"
         return dataclasses.replace(joined, which=f"{which}. {_OWN.capitalize()}, {_tell(other, second)}")
     if first.winner is not None:
         return dataclasses.replace(joined, which=f"{first.which}. {_OWN.capitalize()} too")
     turned = list(_find_turned(table, other))
-    told = [f"{_MEANT.capitalize()}, {a} is better than {b}, but {_OWN} it is worse" for a, b in turned[:_MOST_TURNED]]
+    told = [f"{MEANT.capitalize()}, {a} is better than {b}, but {_OWN} it is worse" for a, b in turned[:_MOST_TURNED]]
     return dataclasses.replace(joined, rest=(*told, f"{_OWN.capitalize()}, {_tell(other, second)}", *rest))
+
+
+def _join_sure(first: str, second: str) -> str:
+    """How sure both are; what is true of both is told once."""
+    (shared, _, meant), (other, _, own) = first.partition(". "), second.partition(". ")
+    if shared != other:
+        shared, meant, own = "", first, second
+    apart = {MEANT: meant, _OWN: own}
+    told = [shared, *(f"{how}, {lower_initial(said)}" for how, said in apart.items() if said)]
+    return ". ".join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(filter(None, told)))
 
 
 def _tell(table: ReportTable, answer: TableAnswer) -> str:
@@ -100,6 +112,8 @@ def _tell(table: ReportTable, answer: TableAnswer) -> str:
     said = "cannot say who is ahead" if answer.winner is None else f"{answer.winner} is ahead"
     if answer.winner is None and contest is not None and contest.level and not contest.open:
         said = f"{join_words(contest.chosen)} are as good"
+    if contest is not None and contest.open and contest.behind:
+        said += f", but {join_words(contest.behind)} {tell_be(contest.behind)} worse than {contest.leader}"
     if column is None:
         return said
     position = table.columns.index(column)
