@@ -281,9 +281,13 @@ def test_copies_of_rows_are_counted_with_and_without_the_target_whatever_their_i
     finding = only(audited(frame))
     assert (finding.kind, finding.severe) == ("duplicate-rows", True)
     assert (
-        "10 of 200 rows (5.0 %) repeat an earlier row, and 20 rows (10.0 %) are identical except for the target"
-        in finding.text
+        "10 of 200 rows (5.0 %) repeat an earlier row,"
+        " and 10 more (5.0 %) differ from an earlier row only in the target: " in finding.text
     )
+    whole = only(audited(pd.concat([frame[:180], frame[:10]])))
+    assert whole.text.startswith("10 of 190 rows (5.3 %) repeat an earlier row: ")
+    changed = only(audited(pd.concat([frame[:180], frame[:10].assign(y=7.5)])))
+    assert changed.text.startswith("10 of 190 rows (5.3 %) differ from an earlier row only in the target: ")
     assert kinds(audited(frame.assign(id=np.arange(200)))) == [("duplicate-rows", None), ("id", "id")]
 
 

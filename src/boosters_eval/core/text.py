@@ -108,8 +108,9 @@ def add_article(noun: str) -> str:
 
 
 def lower_initial(label: str) -> str:
-    """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" stays."""
-    return label if label.isupper() or not label[:2].istitle() else label[0].lower() + label[1:]
+    """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" and "Brier", a name, stay."""
+    kept = label.isupper() or not label[:2].istitle() or label.startswith("Brier")
+    return label if kept else label[0].lower() + label[1:]
 
 
 def make_encodable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.core.text import count_of, format_share
+from boosters_eval.core.text import format_share
 from boosters_eval.datasets import audit_columns as columns_alone
 from boosters_eval.datasets import audit_fits as fits
 from boosters_eval.datasets import audit_relations as relations
@@ -433,12 +433,10 @@ def _of_rows(
     if not enough or alike < relations.FEW_COPIES:
         return
     of = f"{len(y)} rows" + ("" if rows is None else " looked at")
-    equal, like = format_share(same / len(y), 1), format_share(alike / len(y), 1)
-    text = (
-        f"{same} of {of} ({equal}) repeat an earlier row, and {count_of(alike, 'row')} ({like})"
-        f" {'is' if alike == 1 else 'are'} identical except for the target: a random split puts"
-        " copies on both sides"
-    )
+    counted = ((same, "repeat an earlier row"), (alike - same, "differ from an earlier row only in the target"))
+    kinds = [(n, f"({format_share(n / len(y), 1)}) {what}") for n, what in counted if n]
+    told = [f"{n} {'more' if place else f'of {of}'} {what}" for place, (n, what) in enumerate(kinds)]
+    text = f"{', and '.join(told)}: a random split puts copies on both sides"
     whole = [column for column in looked_at if not column.missing] or looked_at
     finest = shlex.quote(max(whole, key=lambda column: len(column.counts)).name)  # copies are equal in any column
     yield _finding(subject, "duplicate-rows", text, f"--split group:{finest} --keep {finest}")

@@ -22,6 +22,7 @@ from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.tables.answers import _tell_below
 from boosters_eval.programs.benchmark.tables.brief import shorten
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.reports.terminal import print_document
@@ -666,3 +667,24 @@ def test_every_rendering_shows_the_same_lines():
         assert f"- **{label}:** {text}" in markdown
         assert text.replace(" %", "\u00a0%") in html.unescape(re.sub(r"</?(?:code|span)[^>]*>", "", page))
         assert text.replace(" %", "\u00a0%") in html.unescape(re.sub(r"</?(?:code|span)[^>]*>", "", notebook))
+
+
+@pytest.mark.parametrize("words", [("--timeout", "0.5"), ("--timeout=0.5",)])
+def test_what_was_stopped_is_given_more_time_since_the_same_limit_would_stop_it_again(words):
+    stopped = [factories.error(library="xgboost", seed=seed, error_type="Timeout") for seed in (1, 2)]
+    command = ("compare", "-d", "iris", *words, "-s", "2")
+    assert next_of(scores(), stopped, command=command) == (
+        "give what was stopped ten times as long: boosters-eval compare -d iris -s 2 --timeout 5 --rerun-failed"
+    )
+    crashed = [*stopped, factories.error(library="xgboost", seed=3)]
+    assert next_of(scores(), crashed, command=command).startswith("once the cause is fixed, run what failed again: ")
+
+
+@pytest.mark.parametrize(("margin", "least"), [("1%", 0.01), ("rmse=0.005", 0.005)])
+def test_a_gap_that_counts_as_equal_is_never_rounded_to_what_does_not(margin, least):
+    for share in (0.994, 0.996, 0.9996):
+        shown = _tell_below(share * least, least, is_share=margin == "1%")
+        assert float(shown.removesuffix(" %")) < (1 if margin == "1%" else least)
+        assert shown.endswith(" %") == (margin == "1%")
+    told = which(scores(spread=0.0001), options={"margin": margin})
+    assert f"(less than {'1 %' if margin == '1%' else least} counts as equal)" in told

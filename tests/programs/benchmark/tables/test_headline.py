@@ -264,3 +264,12 @@ def test_the_title_names_what_was_compared():
     assert build_tables(run(*[CLEAR] * 4)).title == "boosters, xgboost and lightgbm on 4 data sets"
     assert build_tables(run(CLEAR, suite="quick")).title == "quick suite: boosters, xgboost and lightgbm on d0"
     assert build_document(run(CLEAR)).title == "Quality report: boosters, xgboost and lightgbm on d0"
+
+
+def test_of_two_tables_what_is_the_same_is_told_once_and_a_table_without_numbers_is_not_shown():
+    errors = [
+        factories.error(f"{name}/gbdt", "xgboost", seed, dataset_name=name) for name in ("d0", "d1") for seed in (1, 2)
+    ]
+    report = build_tables(factories.collection([], errors))
+    assert report.answer[0] == ("Which, on d0 and d1: no answer: every cell failed (WorkerDied: killed by SIGSEGV).")
+    assert [section.anchor for section in shorten(report).sections] == ["notes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.result import BenchmarkResult
 
 _LADDER = (5, 10, 20, 50, 100)  # numbers of seeds to advise; hardly anybody would wait for more
+_PATIENCE = 10  # times the limit that stopped what failed
 _NAMED = 5  # competitors whose costs are told; of more, the lowest and the highest
 # What concerns one execution of a command, and with how many values.
 _OF_ONE_RUN = {"--resume", "--rerun-failed", "--dry-run", "-v", "--verbose", "-q", "--quiet", "--open"}
@@ -201,7 +203,23 @@ def _try_both(results: ResultCollection, again: _Again) -> str:
 def _finish(results: ResultCollection, again: _Again) -> str:
     if results.metadata.n_missing or results.metadata.unfinished_attempt:
         return again.say("finish the run", "--resume")
-    return again.say("once the cause is fixed, run what failed again", "--rerun-failed") if results.errors else ""
+    if not results.errors:
+        return ""
+    limit = _find_limit(again.words or []) if {one.error_type for one in results.errors} == {"Timeout"} else None
+    if limit is not None:  # the same limit would stop them again
+        longer = ("--timeout", f"{_PATIENCE * limit:g}", "--rerun-failed")
+        return again.say("give what was stopped ten times as long", *longer, without=("--timeout",))
+    return again.say("once the cause is fixed, run what failed again", "--rerun-failed")
+
+
+def _find_limit(words: Sequence[str]) -> float | None:
+    """The seconds of --timeout."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, _, value = word.partition("=")
+        if name == "--timeout":
+            with contextlib.suppress(ValueError):
+                return float(value or following)
+    return None
 
 
 def _weigh_targets(results: ResultCollection, answers: Mapping[str, TableAnswer]) -> str:

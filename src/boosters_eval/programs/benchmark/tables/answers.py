@@ -194,14 +194,16 @@ class Contest:
     def _tell_level(self) -> str:
         names = self.chosen
         which = f"{'either' if len(names) == 2 else 'any'} of these {_count(names)}: {_name(names)}"
-        gap = self._widest(names)
-        if gap is None or gap == 0:
+        gap, is_share = self._widest(names)
+        if not gap:
             same = all(
                 self.pairs[name].note.startswith("Identical predictions") for name in names if name in self.pairs
             )
             return f"{which}. Their predictions are identical" if same else f"{which}. They have the same {self.what}"
-        equal = f"less than {tell_margin(self.pairs[names[1]])} counts as equal"
-        return f"{which}. No difference above {_size(gap)} in {self._error} is plausible ({equal})"
+        pair = self.pairs[names[1]]
+        size = _tell_below(gap, pair.rope if pair.margin is None else pair.margin, is_share=is_share)
+        equal = f"less than {tell_margin(pair)} counts as equal"
+        return f"{which}. No difference above {size} in {self._error} is plausible ({equal})"
 
     def _tell_open(self) -> str:
         """What is not known, and how far from the leader the rows may be."""
@@ -313,16 +315,16 @@ class Contest:
             return None
         return abs(pair.percent) / 100
 
-    def _widest(self, names: Sequence[str]) -> float | str | None:
-        """The largest gap between rows that their intervals leave, as a share of the larger error.
+    def _widest(self, names: Sequence[str]) -> tuple[float | None, bool]:
+        """The largest gap between rows that their intervals leave, and whether it is a share of the larger error.
 
-        As a number where shares mean nothing, or where the margin is a number too.
+        It is a number where shares mean nothing, or where the margin is a number too.
         """
         found = [self.found.get(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         gaps, sizes = [], []
         for pair in found:
             if pair.interval is None:
-                return None
+                return None, False
             low, high = pair.interval
             sizes.append(max(abs(low), abs(high)))
             scale = _scale(pair)
@@ -331,8 +333,8 @@ class Contest:
             elif scale is not None and pair.margin is None:
                 gaps.append(sizes[-1] / scale if scale else 0.0)
         if len(gaps) < len(found):
-            return number(max(sizes), 2)
-        return max(gaps)
+            return max(sizes), False
+        return max(gaps), True
 
     def detectable(self, name: str, splits: int | None = None) -> float | None:
         """The gap to the leader that could be shown, as a share of the larger error, now or with more splits."""
@@ -483,8 +485,13 @@ def _write(share: float, sign: str = "") -> str:
     return f"{100 * share:{sign}.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
 
 
-def _size(gap: float | str) -> str:
-    return gap if isinstance(gap, str) else _share(gap)
+def _tell_below(gap: float, margin: float, *, is_share: bool) -> str:
+    """A gap with as many digits as show that it is below the margin, where it is."""
+    texts = (
+        [_share(gap), *(f"{100 * gap:.{n}f} %" for n in (3, 4, 5))] if is_share else [number(gap, n) for n in (2, 3, 4)]
+    )
+    least = 100 * margin if is_share else margin
+    return next((text for text in texts if float(text.removesuffix(" %")) < least), texts[0])
 
 
 def _count(names: Sequence[str]) -> str:

@@ -34,8 +34,9 @@ def shorten(report: Report) -> Document:
     if len(report.tables) > FEW:
         overview = Section("results", "By data set", (_overview(report),))
         return replace(document, sections=(overview, *notes))
-    tables = tuple(Results(_shorten_table(table, report)) for table in report.tables)
-    return replace(document, leaderboard=None, sections=(Section("results", "", tables), *notes))
+    tables = tuple(Results(_shorten_table(table, report)) for table in report.tables if table.columns)
+    results = (Section("results", "", tables),) if tables else ()
+    return replace(document, leaderboard=None, sections=(*results, *notes))
 
 
 def _shorten_table(table: ReportTable, report: Report) -> ReportTable:

@@ -138,8 +138,12 @@ def _answer_two(answers: Mapping[str, TableAnswer], short: Mapping[str, str]) ->
         tuple(part for part in first if part not in last),
         tuple(f"On both, {lower_initial(part)}" if part in first else part for part in last),
     ]
+    same = len({one.whole for one in answers.values()}) == 1
+    if same:
+        yield f"{WHICH}, on {join_words(short.values())}: {next(iter(answers.values())).whole}"
     for (name, one), rest in zip(answers.items(), rests, strict=True):
-        yield f"{WHICH}, on {short[name]}: {replace(one, rest=rest).whole}"
+        if not same:
+            yield f"{WHICH}, on {short[name]}: {replace(one, rest=rest).whole}"
         if one.confidence:
             said.setdefault(one.confidence, []).append(short[name])
     apart = len(said) > 1 or any(len(names) < len(answers) for names in said.values())
