@@ -163,6 +163,9 @@ baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite check tests/baselines/check.json
 	@$(BIN)/boosters-eval baseline record --suite full --no-predictions tests/baselines/full.json  # they would be 8 MB
 
+picture: setup chromium  ## run the README's command, and draw its page again
+	@$(BIN)/python scripts/make_picture.py
+
 EXAMPLES := examples/papers
 PAPER := $(BIN)/boosters-eval paper validate --seeds 3
 
@@ -184,4 +187,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix .venv-letters $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .axe
 
-.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-letters test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-letters test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines picture examples examples-slow bench format clean

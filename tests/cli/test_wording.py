@@ -31,7 +31,8 @@ def test_one_of_a_kind_is_no_plural(number, text):
 
 
 @pytest.mark.parametrize(
-    ("label", "text"), [("Log loss", "log loss"), ("RMSE", "RMSE"), ("R²", "R²"), ("mine", "mine")]
+    ("label", "text"),
+    [("Log loss", "log loss"), ("RMSE", "RMSE"), ("R²", "R²"), ("mine", "mine"), ("Brier", "Brier")],
 )
 def test_a_label_inside_a_sentence_begins_small_unless_it_is_an_abbreviation(label, text):
     assert lower_initial(label) == text

@@ -85,7 +85,7 @@ def test_the_direction_may_differ_between_data_sets():
 
 def test_fewer_than_six_data_sets_are_too_few():
     made = rank({name: SCORES[name] for name in DATASETS[:5]}, higher_is_better=False)
-    assert made.note.startswith("n too small: 5 data set(s)")
+    assert made.note.startswith("n too small: 5 data sets for ")
     assert made.groups == ()
     assert all(pair.p_value is None and not pair.separated(0.05) for pair in made.pairs.values())
     assert made.pairs["a", "c"].wins == 5

@@ -153,8 +153,8 @@ def _pairs(
     if count < MIN_DATASETS or smallest > alpha:
         needed = next(n for n in count_up(MIN_DATASETS) if sign_flip_floor(n) * len(names) <= alpha)
         return counted, (
-            f"n too small: {count} data set(s) and {len(names)} comparison(s) cannot give a p-value below "
-            f"{smallest:.3g}, so the ranks are descriptive only; at least {needed} are needed."
+            f"n too small: {count} data set{'' if count == 1 else 's'} for {len(names)} comparison"
+            f"{'' if len(names) == 1 else 's'}, so the ranks are descriptive only; at least {needed} are needed."
         )
     tests = [signed_rank(relative[pair]) for pair in names]
     p_values = [min(1.0, 2 * min(test.greater(0.0), test.less(0.0))) for test in tests]
