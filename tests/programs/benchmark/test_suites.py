@@ -11,6 +11,8 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.compare import prepare_suite
+from boosters_eval.programs.benchmark.request import SuiteRequest
 from boosters_eval.programs.benchmark.suites import (
     ABLATION_GROWTH_SUITE,
     ABLATION_THREADING,
@@ -330,6 +332,17 @@ def test_nothing_is_estimated_if_less_than_half_is_known():
     plan = plan_of(tiny_config(), tiny_config("nan"), tiny_config("hang"), seeds=2)
     assert seconds_by_key(plan.cells, costs("none", 3.0)) == {}
     assert seconds_by_key(plan.cells, {}) == {}
+
+
+def test_trees_that_were_never_trained_here_take_what_they_usually_do(tmp_path):
+    plan = prepare_suite(SuiteRequest(suite="quick", libraries=["sklearn"], seeds=1, home=tmp_path)).plan
+    guessed = seconds_by_key(plan.cells, {})
+    assert set(guessed) == {cell.key for cell in plan.cells}
+    small, large = sorted(guessed.values())
+    assert 0.3 < small < large < 5
+    config = QUICK_SUITE.configs[0]
+    known = {cost_key(config.dataset.name, config.booster_type, config.training, "sklearn"): 100.0}
+    assert sorted(seconds_by_key(plan.cells, known).values()) == [small, 100.0]
 
 
 @pytest.mark.usefixtures("faulty")

@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 from boosters_eval import check_upgrade
 from boosters_eval.core.errors import BuildImportError, ConfigError
 from boosters_eval.programs.upgrade import plan
 from boosters_eval.programs.upgrade.matrix import vary
+from boosters_eval.programs.upgrade.request import UpgradeRequest
 
 DATA = ("iris", "diabetes")
 
@@ -62,6 +64,15 @@ def test_a_task_that_fails_now_is_a_change_and_one_that_works_now_is_none(check,
     back = check(shelf.old, old=broken, datasets="iris")
     assert states(back)["iris"] == "newly works"
     assert back.exit_code == 0
+
+
+def test_a_cell_whose_parameter_the_library_does_not_have_proves_nothing_and_is_left_out(tmp_path):
+    request = UpgradeRequest(library="sklearn", old="installed", new="installed", datasets="iris", home=tmp_path)
+    made = plan.prepare_upgrade(request).plan
+    trained = {made.specs[ref.spec].name for ref in made.refs}
+    assert {"iris", "iris, column sampling"} <= trained
+    assert "iris, row sampling" not in trained
+    assert [(one.spec, one.reason) for one in made.excluded] == [("iris, row sampling", "there is no row sampling")]
 
 
 def test_what_fails_in_both_versions_is_no_proof_of_safety(check, shelf):
@@ -189,7 +200,12 @@ def test_a_version_that_needs_other_dependencies_gets_its_own(check, shelf, monk
     ("old", "new", "answer", "pin"),
     [
         ("3.1.3", "3.4.1", "safe", "xgboost>=3.1.3,<3.5"),
-        ("3.1.3", "3.4.1", "changes", "xgboost>=3.1.3,<3.4.1"),
+        ("3.1.3", "3.4.1", "changes", "xgboost==3.1.3"),  # a release between may be the one that changes
+        ("3.1.3", "3.4.1", "safe but", "xgboost==3.1.3"),
+        ("3.4.1+cpu", "3.4.1+cuda", "safe", "xgboost>=3.4.1,<3.5"),
+        ("3.4.1+cpu", "3.4.1+cuda", "changes", ""),
+        ("1!3.1", "1!3.4", "safe", "xgboost>=1!3.1,<1!3.5"),
+        ("3.4.1", "4.0.0.dev1", "safe", "xgboost>=3.4.1,<4.1"),
         ("3.4.1", "3.1.3", "safe", "xgboost>=3.1.3,<3.5"),
         ("3.4.1", "3.4.1", "safe", "xgboost>=3.4.1,<3.5"),
         ("3.4.1", "3.4.1", "changes", ""),
@@ -203,6 +219,8 @@ def test_the_pin_reaches_as_far_as_was_shown(old, new, answer, pin):
     from boosters_eval.programs.upgrade.judge import write_pin
 
     assert write_pin("xgboost", SimpleNamespace(old=old, new=new, answer=answer)) == pin
+    if pin:
+        assert old.partition("+")[0] in Requirement(pin).specifier
 
 
 def test_a_model_folder_needs_rows(check, shelf, tmp_path):

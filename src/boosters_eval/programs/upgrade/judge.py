@@ -123,20 +123,21 @@ def run_upgrade(prepared: PreparedUpgrade) -> UpgradeFindings:
 
 
 def write_pin(distribution: str, findings: UpgradeFindings) -> str:
-    """What to write where a version is pinned; empty where no pin tells the two apart, or nothing was answered."""
+    """What to write where a version is pinned; empty where no pin tells the two apart, or nothing was answered.
+
+    Where something changes it is OLD alone: of the releases between, any may be the first that does.
+    """
     try:
-        old, new = Version(findings.old), Version(findings.new)
+        old, new = (Version(Version(one).public) for one in (findings.old, findings.new))  # no pin has a local part
     except InvalidVersion:
         return ""
     if findings.answer == "unanswered":
         return ""
     if findings.answer == "safe":
         most = max(old, new)
-        following = f"{most.major}.{most.minor + 1}"
+        following = f"{f'{most.epoch}!' if most.epoch else ''}{most.major}.{most.minor + 1}"
         return f"{distribution}>={min(old, new)},<{following}"
-    if old == new:
-        return ""
-    return f"{distribution}>={old},<{new}" if old < new else f"{distribution}>{new},<={old}"
+    return "" if old == new else f"{distribution}=={old}"
 
 
 @dataclass(frozen=True)

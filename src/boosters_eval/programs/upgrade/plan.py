@@ -92,7 +92,7 @@ def prepare_upgrade(request: UpgradeRequest) -> PreparedUpgrade:
         for spec in fit_specs(prepared.plan).values()
     ]
     targets = {side: target_of(runner) for side, runner in runners.items()}
-    plan = _leave_out_chance(prepared.plan, specs, runners[OLD], list(targets.values()))
+    plan = _leave_out_idle(prepared.plan, specs, runners[OLD], list(targets.values()))
     inputs = UpgradeInputs(prepared.inputs.stored, prepared.inputs.splitters, locate_arrays(request, plan))
     known = RUNNERS[library].distributions
     distribution = library if library in known else known[0]
@@ -108,14 +108,20 @@ def prepare_upgrade(request: UpgradeRequest) -> PreparedUpgrade:
     )
 
 
-def _leave_out_chance(
-    found: Plan, specs: Sequence[UpgradeSpec], runner: type[Runner], targets: Sequence[Target]
-) -> Plan:
-    """The plan without cells in which a library says itself that the same seed gives another model."""
-    chance = {spec.name: as_asked(runner, spec).translate(spec.request(0)).nondeterministic for spec in specs}
-    refs = [ref for ref in found.refs if not chance[found.specs[ref.spec].name]]
-    excluded = [Exclusion(spec=name, target=OLD, reason=why) for name, why in chance.items() if why]
+def _leave_out_idle(found: Plan, specs: Sequence[UpgradeSpec], runner: type[Runner], targets: Sequence[Target]) -> Plan:
+    """The plan without cells that show nothing: the seed does not decide, or what they ask for has no effect."""
+    reasons = {spec.name: _find_idle(runner, spec) for spec in specs}
+    refs = [ref for ref in found.refs if not reasons[found.specs[ref.spec].name]]
+    excluded = [Exclusion(spec=name, target=OLD, reason=why) for name, why in reasons.items() if why]
     return Plan.of(UPGRADE, specs, refs, (*found.excluded, *excluded), targets)
+
+
+def _find_idle(runner: type[Runner], spec: UpgradeSpec) -> str | None:
+    """What a library says itself of the same seed, or of a parameter that it does not have."""
+    request = spec.request(0)
+    marks = runner.translate(request).marks
+    idle = (mark.reason for mark in marks if mark.kind == "unsupported" and mark.parameter in (spec.asked or ()))
+    return as_asked(runner, spec).translate(request).nondeterministic or next(idle, None)
 
 
 def choose_cells(request: UpgradeRequest, library: str, project: Project) -> tuple[list[UpgradeCase], tuple[str, ...]]:
