@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import answer as answer
     from boosters_eval.api import bisect as bisect
     from boosters_eval.api import check_baseline as check_baseline
+    from boosters_eval.api import check_export as check_export
     from boosters_eval.api import check_upgrade as check_upgrade
     from boosters_eval.api import compare as compare
     from boosters_eval.api import compare_paper as compare_paper
@@ -171,6 +172,8 @@ if TYPE_CHECKING:
     from boosters_eval.programs.bisect.answer import Bisection as Bisection
     from boosters_eval.programs.bisect.answer import BisectionStep as BisectionStep
     from boosters_eval.programs.determinism.findings import DeterminismFindings as DeterminismFindings
+    from boosters_eval.programs.export.findings import CheckedExport as CheckedExport
+    from boosters_eval.programs.export.findings import ExportFindings as ExportFindings
     from boosters_eval.programs.gate.model import GateDecision as GateDecision
     from boosters_eval.programs.gate.model import GateError as GateError
     from boosters_eval.programs.importances.records import Explanation as Explanation

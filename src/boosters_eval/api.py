@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.catalog.lists import Inventory
     from boosters_eval.programs.catalog.mappings import Mappings
     from boosters_eval.programs.determinism.findings import DeterminismFindings
+    from boosters_eval.programs.export.findings import ExportFindings
     from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.history.difference import RunDifference
     from boosters_eval.programs.history.index import Reindexed
@@ -220,6 +221,23 @@ def check_upgrade(
     "unanswered", `.pin` what to write, and `.cells` what became of each cell.
     """
     return cast("UpgradeFindings", _answer("check_upgrade", locals()))
+
+
+def check_export(
+    model: str | Path,
+    rows: str | Path,
+    *,
+    exports: str | Sequence[str] = (),
+    runtimes: str | Sequence[str] = (),
+    tolerance: float | None = None,
+    **settings: Unpack[RunOptions],
+) -> ExportFindings:
+    """Whether a saved model predicts the same in its other formats and runtimes: `.exports` has an answer for each.
+
+    It is asked about the rows of a CSV file, rows on its thresholds and beside them, and missing, infinite and unseen
+    values. `.failing` are the exports that decide otherwise, or whose values are too far off.
+    """
+    return cast("ExportFindings", _answer("check_export", locals()))
 
 
 def determinism(

@@ -2,15 +2,16 @@
 
 _NAMES = {
     "boosters_eval.api": (
-        "add_builds answer bisect check_baseline check_upgrade compare compare_paper decide_gate decide_parity_gate"
-        " determinism diff_baselines diff_runs draw_figures explain_mapping export_history extract_paper"
-        " fetch_datasets find_slices import_history importances init_dataset init_paper_results init_parity"
-        " list_builds list_datasets list_history list_libraries list_metrics list_oracles list_paper_targets"
-        " list_parity list_runs list_suites load_importances load_results load_run open_run prepare_bisection"
-        " prepare_check prepare_comparison prepare_importances prepare_suite prune_builds prune_runs record_baseline"
-        " refresh_oracles reindex_history remove_builds remove_runs render_parity report_history report_paper rescore"
-        " run_check run_importances run_paper run_parity run_prepared run_suite show_build show_dataset show_history"
-        " show_run track_run update_baseline validate_paper verify_decision verify_oracles verify_run write_report"
+        "add_builds answer bisect check_baseline check_export check_upgrade compare compare_paper decide_gate"
+        " decide_parity_gate determinism diff_baselines diff_runs draw_figures explain_mapping export_history"
+        " extract_paper fetch_datasets find_slices import_history importances init_dataset init_paper_results"
+        " init_parity list_builds list_datasets list_history list_libraries list_metrics list_oracles"
+        " list_paper_targets list_parity list_runs list_suites load_importances load_results load_run open_run"
+        " prepare_bisection prepare_check prepare_comparison prepare_importances prepare_suite prune_builds prune_runs"
+        " record_baseline refresh_oracles reindex_history remove_builds remove_runs render_parity report_history"
+        " report_paper rescore run_check run_importances run_paper run_parity run_prepared run_suite show_build"
+        " show_dataset show_history show_run track_run update_baseline validate_paper verify_decision verify_oracles"
+        " verify_run write_report"
     ),
     "boosters_eval.cluster.executor": "DaskExecutor",
     "boosters_eval.core.errors": (
@@ -49,6 +50,7 @@ _NAMES = {
     "boosters_eval.programs.benchmark.tables.document": "generate_report",
     "boosters_eval.programs.bisect.answer": "Bisection BisectionStep",
     "boosters_eval.programs.determinism.findings": "DeterminismFindings",
+    "boosters_eval.programs.export.findings": "CheckedExport ExportFindings",
     "boosters_eval.programs.gate.model": "GateDecision GateError",
     "boosters_eval.programs.importances.records": "Explanation",
     "boosters_eval.programs.importances.results": "Explanations",

@@ -406,6 +406,7 @@ COMMANDS = {
     "gate": ("gate", "GateRequest", "decide_gate"),
     "bisect": ("bisect", "BisectRequest", "bisect"),
     "determinism": ("determinism", "DeterminismRequest", "determinism"),
+    "check-export": ("export", "ExportRequest", "check_export"),
     "upgrade-check": ("upgrade", "UpgradeRequest", "check_upgrade"),
     "importances": ("importances", "ImportancesRequest", "importances"),
     "verify": ("runs", "VerifyRequest", "verify_decision"),

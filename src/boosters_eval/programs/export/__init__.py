@@ -1,0 +1,1 @@
+"""A saved model against its exports: the same rows in every format and runtime, those on its thresholds included."""
