@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import show_history as show_history
     from boosters_eval.api import show_run as show_run
     from boosters_eval.api import track_run as track_run
+    from boosters_eval.api import tune as tune
     from boosters_eval.api import update_baseline as update_baseline
     from boosters_eval.api import validate_paper as validate_paper
     from boosters_eval.api import verify_decision as verify_decision
@@ -178,6 +179,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.gate.model import GateError as GateError
     from boosters_eval.programs.importances.records import Explanation as Explanation
     from boosters_eval.programs.importances.results import Explanations as Explanations
+    from boosters_eval.programs.tune.findings import TuneFindings as TuneFindings
     from boosters_eval.programs.upgrade.findings import UpgradeFindings as UpgradeFindings
     from boosters_eval.runners import RUNNERS as RUNNERS
     from boosters_eval.runners import Runner as Runner

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.templates import WrittenRegistry
     from boosters_eval.programs.report.writing import DrawnFigures, RunPage, WrittenReport
     from boosters_eval.programs.runs.manage import RunDetails, RunListing, Verification
+    from boosters_eval.programs.tune.findings import TuneFindings
     from boosters_eval.programs.upgrade.findings import UpgradeFindings
     from boosters_eval.programs.where.findings import FoundSlices
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -251,6 +252,39 @@ def determinism(
 ) -> DeterminismFindings:
     """What makes the same training give another model: `.probes` has an answer per library, task and question."""
     return cast("DeterminismFindings", _answer("determinism", locals()))
+
+
+def tune(
+    datasets: Data | Sequence[Data] = ("diabetes",),
+    libraries: Libraries = None,
+    trials: int = 20,
+    *,
+    space: Literal["common", "own"] = "common",
+    sampler: Literal["random", "sobol"] = "random",
+    inner: int = 1,
+    early_stopping: int | None = None,
+    metric: MetricLike | None = None,
+    seeds: int | None = None,
+    cv: str | int | None = None,
+    splits: Literal["balanced", "random"] = "balanced",
+    split: str | None = None,
+    budget: str | float | None = None,
+    cpu_budget: float | None = None,
+    reuse: bool = False,
+    margin: MarginLike | Sequence[str] = (),
+    training: TrainingConfig | None = None,
+    task: TaskName | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | Sequence[str] | None = None,
+    **settings: Unpack[MeasuringOptions],
+) -> TuneFindings:
+    """What tuning is worth to each library at the same budget, and which one is best after it.
+
+    All libraries try the same configurations, which are chosen by a part of the training rows and scored on the test
+    rows. `.tasks` has an answer per data set, with what the best of k trials is expected to score in `curve`. What is
+    set in `training` is not searched.
+    """
+    return cast("TuneFindings", _answer("tune", locals()))
 
 
 def importances(

@@ -407,6 +407,7 @@ COMMANDS = {
     "bisect": ("bisect", "BisectRequest", "bisect"),
     "determinism": ("determinism", "DeterminismRequest", "determinism"),
     "check-export": ("export", "ExportRequest", "check_export"),
+    "tune": ("tune", "TuneRequest", "tune"),
     "upgrade-check": ("upgrade", "UpgradeRequest", "check_upgrade"),
     "importances": ("importances", "ImportancesRequest", "importances"),
     "verify": ("runs", "VerifyRequest", "verify_decision"),

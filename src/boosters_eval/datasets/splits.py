@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     _Rows = NDArray[np.int64]
 
 _SPLIT, _FOLDS, _SUBSAMPLE, _GROUPS = 1, 2, 3, 5  # keep the uses of one seed apart; a protocol has the fourth
-HELD_OUT = 0.2  # of the training rows, for early stopping
+HELD_OUT = 0.2  # of the training rows, for early stopping, or to choose by
+MOST_INNER = 5  # disjoint parts of that size
+_WITHIN = 1  # keeps the seeds of splits of training rows apart from those of splits
+_SPLIT_BY = ("y", "groups", "split_by")  # the columns that decide on a split
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,25 @@ def hold_out_rows(table: Table, task: Task, kind: SplitKind, seed: int) -> Split
         edge = _nearest(starts, np.array([(1 - HELD_OUT) * len(order)]))[0]
         return _finish(order[:edge], order[edge:])
     return split_rows(table, task, SplitSpec(validation_fraction=HELD_OUT, kind=kind), seed, None)
+
+
+def split_within(table: Table, task: Task, kind: SplitKind, outer: Split, seed: int, number: int) -> Split:
+    """Both sides from the training rows alone: what is chosen by them has not seen the rows that it is scored on.
+
+    As the outer split: the latest rows, whole groups, or a part of a deal. Parts 1 to 5 are disjoint; of time there
+    is one.
+    """
+    rows = outer.train
+    own: dict[str, Any] = {
+        name: None if (column := getattr(table, name)) is None else np.asarray(column[rows]) for name in _SPLIT_BY
+    }
+    within = replace(table, x=table.x[:0], **own)
+    if kind == "time":
+        found = hold_out_rows(within, task, kind, seed)
+    else:
+        spec = SplitSpec(validation_fraction=HELD_OUT, kind=kind, balanced=True)
+        found = split_rows(within, task, spec, seed, None, part=Part(seed + _WITHIN, number - 1))
+    return _finish(rows[found.train], rows[found.valid])
 
 
 def official_split(table: Table, seed: int, fold: int | None) -> tuple[Any, Any]:  # noqa: ARG001 (a splitter's signature)

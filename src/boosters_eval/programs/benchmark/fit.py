@@ -20,6 +20,7 @@ from boosters_eval.core.errors import BoostersEvalError, MetricInputError, Unsup
 from boosters_eval.core.modules import address_of, load_address
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.datasets.checks import find_unit
+from boosters_eval.datasets.splits import split_within
 from boosters_eval.engine.lane import get_message
 from boosters_eval.engine.limits import MEMORY_METHOD, measure_peak, start_peak
 from boosters_eval.engine.predictions import KEPT
@@ -125,7 +126,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         "library": cell.target.name,
         "seed": cell.repeat.seed,
         "fold": cell.repeat.fold,
-        "part": cell.part,
+        "part": None if spec.inner else cell.part,  # the parts of training rows are no test sets
         "metrics": metrics,
         "primary_metric": spec.primary_metric,
         # A paper has its own references instead of trivial rules.
@@ -170,6 +171,8 @@ def take_data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
             split = Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
     else:
         split = split_rows(table, spec.task, spec.split, repeat.seed, repeat.fold, part=cell.part)
+    if spec.inner:
+        split = split_within(table, spec.task, spec.split.kind, split, repeat.seed, spec.inner)
     rows = split.train
     every = TrainData(
         x=np.ascontiguousarray(table.x[rows]),

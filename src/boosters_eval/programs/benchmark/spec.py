@@ -166,6 +166,9 @@ class Timing(Model):
     adaptive: bool = False  # repeated by the protocol adaptive-v1
 
 
+_RARE = ("n_columns", "centered", "targets", "native", "inner")  # what follows from the data, or is hardly ever set
+
+
 class FitSpec(Spec):
     """A benchmark with everything resolved that its result depends on, except library and repeat."""
 
@@ -194,6 +197,7 @@ class FitSpec(Spec):
     targets: tuple[str, ...] = ()  # the names of several; empty: there is one
     native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters of a variant, which win
     protocol: Protocol | None = None  # None: our own way
+    inner: int = 0  # the training rows are split once more, to choose by: which part of them is scored on; 0: none is
 
     @property
     def takes_units(self) -> bool:
@@ -222,7 +226,8 @@ class FitSpec(Spec):
 
     def identity(self) -> dict[str, Any]:
         """The identity without the location of a metric's file, and without what follows from the data."""
-        content = self.model_dump(mode="json", exclude={"user_metrics", "n_columns", "centered", "targets", "native"})
+        content = self.model_dump(mode="json", exclude={"user_metrics", *_RARE})
+        content |= {"inner": self.inner} if self.inner else {}
         content |= {"native": self.native} if self.native else {}
         content |= {"centered": True} if self.centered else {}
         content |= {"targets": list(self.targets)} if self.targets else {}

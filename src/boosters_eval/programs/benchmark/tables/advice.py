@@ -298,7 +298,7 @@ def _find_words(results: ResultCollection) -> list[str] | None:
     if results.metadata.user_metrics.keys() & set(results.metadata.rescored):  # a function that Python has
         return None
     if typed and typed[0] in ("compare", "run"):
-        return _strip(typed)
+        return strip_words(typed)
     if not results.results or (results.suite in (None, "compare") and not _datasets(results) <= set(DATASETS)):
         return None
     libraries = {result.library for result in results.results}
@@ -310,7 +310,7 @@ def _datasets(results: ResultCollection) -> set[str]:
     return {item.dataset_name for item in (*results.results, *results.errors)}
 
 
-def _strip(words: Sequence[str]) -> list[str]:
+def strip_words(words: Sequence[str]) -> list[str]:
     out: list[str] = []
     skip = False
     for word in words:

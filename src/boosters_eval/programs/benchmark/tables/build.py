@@ -286,7 +286,7 @@ def _columns(results: list[BenchmarkResult], options: TableOptions, places: Plac
     if options.metrics is None:  # of several targets, the metric that decides is shown for each
         known = {name: find(name) for name in chosen}
         chosen = [name for name, it in known.items() if it is None or not it.target or it.whole.spec == primary]
-    found = [_metric_column(name, primary=name == (primary or present[0])) for name in chosen]
+    found = [metric_column(name, primary=name == (primary or present[0])) for name in chosen]
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():
         # A model's size is always known, but shown only if memory was measured.
@@ -308,7 +308,7 @@ def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str, 
     return "" if measure.kind != "time" or all(result.fairly_timed for result in results) else _BUSY
 
 
-def _metric_column(name: str, *, primary: bool) -> Column:
+def metric_column(name: str, *, primary: bool) -> Column:
     """The column of a metric. One that this process does not know has neither direction nor range."""
     metric = find(name)
     if metric is None:
