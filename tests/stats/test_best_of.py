@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval.stats.best_of import count_trials, find_chances
+from boosters_eval.stats.best_of import find_chances
 
 LOSSES = st.lists(st.one_of(st.integers(0, 5).map(float), st.just(math.inf)), min_size=1, max_size=8)
 
@@ -65,8 +65,6 @@ def test_one_better_trial_is_found_in_proportion_to_the_trials(count):
         losses = [1.0] * count
         losses[count // 2] = 0.0
         assert find_chances(losses, k, kept=0.5)[0].sum() == pytest.approx(k / count)
-    assert count_trials(count, 1, 0.5) == math.ceil(count / 2)
-    assert count_trials(count, 0, 0.5) is None
 
 
 def test_a_number_of_trials_that_there_are_not_is_refused():

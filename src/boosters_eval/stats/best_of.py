@@ -8,14 +8,21 @@ C(n - 1 - i, k - 1) / C(n, k). Nothing is sampled: what these chances give equal
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boosters_eval.stats.observations import Side
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boosters_eval.core.request import Repeat
     from boosters_eval.stats.inference import FloatArray
+    from boosters_eval.stats.observations import Observation
+    from boosters_eval.stats.rows import RowScores
 
 
 def find_chances(losses: Sequence[float] | FloatArray, k: int, kept: float = math.inf) -> tuple[FloatArray, float]:
@@ -37,9 +44,49 @@ def find_chances(losses: Sequence[float] | FloatArray, k: int, kept: float = mat
     return chances, math.comb(count - len(order), k) / every
 
 
-def count_trials(count: int, better: int, chance: float) -> int | None:
-    """How many of `count` trials find one of the `better` ones with this chance; None if there is none to be found."""
-    if not better:
-        return None
-    found = (k for k in range(count + 1) if 1 - math.comb(count - better, k) / math.comb(count, k) >= chance - 1e-12)
-    return next(found, None)
+@dataclass(frozen=True)
+class SearchedTrials:
+    """What one learner tried on some splits. The first of its trials is what it is without a search."""
+
+    repeats: Sequence[Repeat]
+    losses: FloatArray  # by split and trial: what is chosen by; infinite where a fit failed
+    outer: Sequence[Sequence[Observation | None]]  # by split and trial: what is valued; None where a fit failed
+
+    @property
+    def trials(self) -> int:
+        return self.losses.shape[1] - 1
+
+    def find_chances(self, k: int) -> FloatArray:
+        """By split and trial: how likely it is the best of k of them and the first."""
+        found = (find_chances(losses[1:], k, losses[0]) for losses in self.losses)
+        return np.array([[own, *chances] for chances, own in found])
+
+    @cached_property
+    def choices(self) -> list[int]:
+        """The trial that is chosen on each split, of all of them."""
+        return [int(at) for at in self.find_chances(self.trials).argmax(axis=1)]
+
+    def expect(self, k: int) -> float:
+        """The mean score of the best of k."""
+        return float(np.mean([one.value for one in self.observe(k, by_rows=False).values()]))
+
+    def observe(self, k: int, *, by_rows: bool = True) -> Side:
+        """The best of k as a side of a comparison: of each row, the mean over what may be chosen."""
+        chances = self.find_chances(k)
+        return Side(
+            (repeat, _mix(every, shares, by_rows=by_rows))
+            for repeat, every, shares in zip(self.repeats, self.outer, chances, strict=True)
+        )
+
+
+def _mix(trials: Sequence[Observation | None], chances: FloatArray, *, by_rows: bool) -> Observation:
+    found = [(float(chance), one) for chance, one in zip(chances, trials, strict=True) if chance and one is not None]
+    value = math.fsum(chance * one.value for chance, one in found)
+    first = found[0][1]
+    if len(found) == 1:
+        return first
+    rows: RowScores | None = None
+    if by_rows and first.rows is not None and all(one.rows is not None for _, one in found):
+        mixed = sum((chance * one.rows.contributions for chance, one in found if one.rows is not None), np.zeros(1))
+        rows = replace(first.rows, value=value, contributions=mixed)
+    return first._replace(value=value, rows=rows, predictions_digest=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from statistics import fmean
@@ -29,9 +29,8 @@ from boosters_eval.programs.tune.findings import (
     TunedParameter,
     TunedTask,
 )
-from boosters_eval.stats.best_of import find_chances
+from boosters_eval.stats.best_of import SearchedTrials
 from boosters_eval.stats.inference import holm
-from boosters_eval.stats.observations import Side
 from boosters_eval.stats.significance import Criteria
 from boosters_eval.stats.tables import compare_sides, compare_table
 from boosters_eval.stats.trends import explain_ranks
@@ -39,19 +38,15 @@ from boosters_eval.stats.trends import explain_ranks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from boosters_eval.core.request import Repeat
+    from boosters_eval.programs.benchmark.evidence import RowEvidence
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.tune.plan import Search, Trial
     from boosters_eval.programs.tune.space import Axis
     from boosters_eval.runners.result import BenchmarkResult
-    from boosters_eval.stats.observations import Observation
-    from boosters_eval.stats.rows import RowScores
+    from boosters_eval.stats.inference import FloatArray
     from boosters_eval.stats.significance import Comparison
     from boosters_eval.stats.tables import ComparisonTable
-
-    Floats = NDArray[np.float64]
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # numbers of trials whose gain is bounded
 _MOVING = 0.005  # of the error: what the second half of the trials must still gain for more of them to be advised
@@ -74,132 +69,84 @@ class Tried:
 
     library: str
     metric: str
-    results: ResultCollection
     outer: Mapping[Repeat, Mapping[int, BenchmarkResult]]  # by trial; 0: its defaults
     inner: Mapping[Repeat, Mapping[int, Sequence[BenchmarkResult]]]
-    trials: int
+    count: int  # of trials
+    parts: int  # of the training rows, by which they are chosen
+    evidence: RowEvidence
 
     @cached_property
-    def repeats(self) -> list[Repeat]:
-        return [repeat for repeat in self.outer if math.isfinite(self._loss(repeat, 0))]
+    def search(self) -> SearchedTrials:
+        trials = range(self.count + 1)
+        sides = {at: observe(self._results(at), self.metric, self.evidence) for at in trials}
+        losses = {repeat: [self._find_loss(repeat, at) for at in trials] for repeat in self.outer}
+        repeats = [repeat for repeat, found in losses.items() if math.isfinite(found[0])]
+        return SearchedTrials(
+            repeats,
+            np.array([losses[repeat] for repeat in repeats]),
+            [[sides[at].get(repeat) for at in trials] for repeat in repeats],
+        )
 
-    @cached_property
-    def losses(self) -> Floats:
-        """By split and trial, the defaults first: what is chosen by, infinite where a fit failed."""
-        return np.array([[self._loss(repeat, at) for at in range(self.trials + 1)] for repeat in self.repeats])
+    def _results(self, trial: int) -> list[BenchmarkResult]:
+        return [trials[trial] for trials in self.outer.values() if trial in trials]
 
-    def _loss(self, repeat: Repeat, trial: int) -> float:
+    def _find_loss(self, repeat: Repeat, trial: int) -> float:
+        """The mean over the inner splits; infinite where any fit of the trial failed."""
         parts = self.inner.get(repeat, {}).get(trial, ())
-        values = [one.metrics[self.metric] for one in parts if self.metric in one.metrics]
-        if not values or len(values) < self._parts or trial not in self.outer[repeat]:
+        if len(parts) < self.parts or trial not in self.outer[repeat]:
             return math.inf
-        mean = fmean(values)
+        mean = fmean(one.metrics[self.metric] for one in parts)
         return -mean if higher_is_better(self.metric) else mean
 
-    @cached_property
-    def _parts(self) -> int:
-        return max((len(parts) for trials in self.inner.values() for parts in trials.values()), default=1)
-
-    @cached_property
-    def scores(self) -> Floats:
-        """By split and trial: what is valued."""
-        found = [[self._score(repeat, at) for at in range(self.trials + 1)] for repeat in self.repeats]
-        return np.array(found)
-
-    def _score(self, repeat: Repeat, trial: int) -> float:
-        result = self.outer[repeat].get(trial)
-        return 0.0 if result is None else result.metrics[self.metric]  # a failed one is never chosen
-
-    def chances(self, k: int) -> Floats:
-        """By split and trial: how likely it is to be the best of k of them and the defaults."""
-        found = (find_chances(losses[1:], k, losses[0]) for losses in self.losses)
-        return np.array([[own, *chances] for chances, own in found])
-
-    def expect(self, k: int) -> float:
-        return float((self.chances(k) * self.scores).sum(axis=1).mean())
-
-    def observe(self, k: int) -> Side:
-        """The best of k as one side of a comparison: what it says of each row is the mean over what may be chosen."""
-        chances = self.chances(k)
-        own = observe([self.outer[repeat][0] for repeat in self.repeats], self.metric, self.results.evidence)
-        pairs = (
-            (repeat, self._mix(own[repeat], repeat, chances[at], self.scores[at]))
-            for at, repeat in enumerate(self.repeats)
-        )
-        return Side(pairs)
-
-    def _mix(self, own: Observation, repeat: Repeat, chances: Floats, scores: Floats) -> Observation:
-        likely = np.flatnonzero(chances)
-        rows = [self._rows(repeat, int(at)) for at in likely] if own.rows is not None else []
-        whole = [one for one in rows if one is not None]
-        mixed: RowScores | None = None
-        if whole and len(whole) == len(likely):
-            contributions = sum(
-                (chances[at] * one.contributions for at, one in zip(likely, whole, strict=True)), np.zeros(1)
-            )
-            mixed = replace(whole[0], value=float(chances[likely] @ scores[likely]), contributions=contributions)
-        only = self.outer[repeat][int(likely[0])].predictions_digest if len(likely) == 1 else None
-        return own._replace(value=float(chances @ scores), rows=mixed, predictions_digest=only)
-
-    def _rows(self, repeat: Repeat, trial: int) -> RowScores | None:
-        return self.results.evidence.score(self.outer[repeat][trial], self.metric)
-
-    @cached_property
-    def choices(self) -> list[int]:
-        """The trial that is chosen on each split, of all of them."""
-        return [int(at) for at in self.chances(self.trials).argmax(axis=1)]
-
-    @cached_property
+    @property
     def tuned(self) -> list[BenchmarkResult]:
-        return [self.outer[repeat][at] for repeat, at in zip(self.repeats, self.choices, strict=True)]
+        """The outer fit of what is chosen on each split."""
+        return [self.outer[repeat][at] for repeat, at in zip(self.search.repeats, self.search.choices, strict=True)]
 
     @property
     def defaults(self) -> list[BenchmarkResult]:
-        return [self.outer[repeat][0] for repeat in self.repeats]
+        return [self.outer[repeat][0] for repeat in self.search.repeats]
 
-    def cost(self, k: int) -> float | None:
-        """CPU seconds of one search with k trials, and of the fit of what it chooses."""
-        inner, outer = self._cpu
-        if inner is None or outer is None:
+    def find_cost(self, k: int) -> float | None:
+        """CPU seconds of one search with k trials, and of the fit of what it chooses; None if a time is not known."""
+        inner, outer = self._times
+        if math.isnan(self.total_cpu):
             return None
-        own, trials = inner[:, 0].mean(), np.nanmean(inner[:, 1:]) if self.trials else 0.0
-        return float(own + k * trials + np.nansum(self.chances(k) * outer, axis=1).mean())
-
-    @cached_property
-    def _cpu(self) -> tuple[Floats | None, Floats | None]:
-        """By split and trial, of the inner and of the outer fits; None if one is not known."""
-
-        def spent(results: Sequence[BenchmarkResult]) -> float:
-            times = [one.cpu_time_s for one in results]
-            return math.nan if not times else sum(math.inf if time is None else time for time in times)
-
-        inner = np.array(
-            [[spent(self.inner.get(r, {}).get(at, ())) for at in range(self.trials + 1)] for r in self.repeats]
-        )
-        outer = np.array(
-            [
-                [spent([self.outer[r][at]] if at in self.outer[r] else []) for at in range(self.trials + 1)]
-                for r in self.repeats
-            ]
-        )
-        return None if np.isinf(inner).any() else inner, None if np.isinf(outer).any() else outer
+        chosen = (self.search.find_chances(k) * outer).sum(axis=1).mean()
+        return float(inner[:, 0].mean() + k * inner[:, 1:].mean() + chosen)
 
     @property
-    def total_cpu(self) -> float | None:
-        inner, outer = self._cpu
-        return None if inner is None or outer is None else float(np.nansum(inner) + np.nansum(outer))
+    def total_cpu(self) -> float:
+        return float(sum(times.sum() for times in self._times))
+
+    @cached_property
+    def _times(self) -> tuple[FloatArray, FloatArray]:
+        """By split and trial, the CPU seconds of the inner and of the outer fits; of a failed one, none."""
+        trials = range(self.count + 1)
+        inner = [[_spend(self.inner.get(it, {}).get(at, ())) for at in trials] for it in self.search.repeats]
+        outer = [
+            [_spend([self.outer[it][at]] if at in self.outer[it] else ()) for at in trials]
+            for it in self.search.repeats
+        ]
+        return np.array(inner), np.array(outer)
+
+
+def _spend(results: Sequence[BenchmarkResult]) -> float:
+    return sum(math.nan if one.cpu_time_s is None else one.cpu_time_s for one in results)
 
 
 def judge_tasks(search: Search, results: ResultCollection, trials: int) -> Iterator[TunedTask]:
     of = {config.name: trial for trial, config in search.list_trials(trials)}
     suspicions = tell_suspicions(results)
     for base in search.base.configs:
-        tried = gather(base.dataset.name, of, results, trials)
+        tried = gather(search, base.dataset.name, of, results, trials)
         if tried:
             yield _judge(search, results, tried, suspicions.get(base.dataset.name, ""))
 
 
-def gather(dataset: str, of: Mapping[str, Trial], results: ResultCollection, trials: int) -> list[Tried]:
+def gather(
+    search: Search, dataset: str, of: Mapping[str, Trial], results: ResultCollection, trials: int
+) -> list[Tried]:
     """What each library tried on a data set; one whose defaults never finished has tried nothing."""
     outer: dict[str, dict[Repeat, dict[int, BenchmarkResult]]] = {}
     inner: dict[str, dict[Repeat, dict[int, list[BenchmarkResult]]]] = {}
@@ -213,8 +160,9 @@ def gather(dataset: str, of: Mapping[str, Trial], results: ResultCollection, tri
             inner.setdefault(result.library, {}).setdefault(result.repeat, {}).setdefault(number, []).append(result)
         else:
             outer.setdefault(result.library, {}).setdefault(result.repeat, {})[number] = result
-    every = (Tried(name, metric, results, outer[name], inner.get(name, {}), trials) for name in outer)
-    return [one for one in every if one.repeats]
+    about = (trials, search.request.inner, results.evidence)
+    every = (Tried(name, metric, outer[name], inner.get(name, {}), *about) for name in outer)
+    return [one for one in every if one.search.repeats]
 
 
 def _judge(search: Search, results: ResultCollection, tried: Sequence[Tried], suspicion: str) -> TunedTask:
@@ -223,7 +171,7 @@ def _judge(search: Search, results: ResultCollection, tried: Sequence[Tried], su
     margin = Margins.of(search.request.margin).find(metric)
     alpha = results.metadata.level()
     criteria = Criteria(higher, "rows", alpha / len(tried), best=best_value(metric), **_as_margin(margin))
-    tuned = {one.library: one.observe(one.trials) for one in tried}
+    tuned = {one.library: one.search.observe(one.count) for one in tried}
     how: Any = {
         "metric": metric,
         "higher_is_better": higher,
@@ -232,7 +180,7 @@ def _judge(search: Search, results: ResultCollection, tried: Sequence[Tried], su
         "best": best_value(metric),
     }
     table = compare_table(tuned, **how, **_as_margin(margin))
-    before = compare_table({one.library: one.observe(0) for one in tried}, **how, **_as_margin(margin))
+    before = compare_table({one.library: one.search.observe(0) for one in tried}, **how, **_as_margin(margin))
     contest = _contest(tried, table, metric)
     failed = Counter(error.library for error in results.errors if error.dataset_name == first.dataset_name)
     libraries = tuple(_judge_library(search, one, criteria, failed[one.library]) for one in tried)
@@ -243,7 +191,7 @@ def _judge(search: Search, results: ResultCollection, tried: Sequence[Tried], su
         metric=metric,
         label=metric_column(metric, primary=True).label,
         higher_is_better=higher,
-        splits=len(tried[0].repeats),
+        splits=len(tried[0].search.repeats),
         rows=round(fmean(one.n_valid or 0 for one in tried[0].defaults)),
         which=contest.name_which() if len(tried) > 1 else "",
         sure=contest.tell_sure() if len(tried) > 1 else "",
@@ -275,14 +223,15 @@ def _contest(tried: Sequence[Tried], table: ComparisonTable, metric: str) -> Con
 
 
 def _judge_library(search: Search, one: Tried, criteria: Criteria, failed: int) -> TunedLibrary:
-    shown = {one.trials, *(k for k in _SHOWN if k < one.trials)}
-    own, axes = one.observe(0), search.axes[one.library]
-    compared = {k: compare_sides(one.observe(k), own, metric=one.metric, criteria=criteria) for k in shown}
+    tried = one.search
+    shown = {one.count, *(k for k in _SHOWN if k < one.count)}
+    own, axes = tried.observe(0), search.axes[one.library]
+    compared = {k: compare_sides(tried.observe(k), own, metric=one.metric, criteria=criteria) for k in shown}
     gains = {k: _find_gain(pair, criteria) for k, pair in compared.items()}
-    ks = range(one.trials + 1)
-    curve = [ExpectedBest(trials=k, score=one.expect(k), cpu_s=one.cost(k), **gains.get(k, {})) for k in ks]
-    chosen = [_describe(search, one, at, count) for at, count in Counter(one.choices).most_common()]
-    means = one.losses.mean(axis=0)
+    ks = range(one.count + 1)
+    curve = [ExpectedBest(trials=k, score=tried.expect(k), cpu_s=one.find_cost(k), **gains.get(k, {})) for k in ks]
+    chosen = [_describe(search, one, at, count) for at, count in Counter(tried.choices).most_common()]
+    means = tried.losses.mean(axis=0)
     best = int(means.argmin())
     searched = {axis.name for axis in axes}
     marks = {
@@ -295,18 +244,18 @@ def _judge_library(search: Search, one: Tried, criteria: Criteria, failed: int) 
     return TunedLibrary(
         library=one.library,
         version=clean(one.defaults[0].library_version or ""),
-        trials=one.trials,
-        default=one.expect(0),
-        tuned=one.expect(one.trials),
-        worth=compared[one.trials].verdict,
-        **gains[one.trials],
+        trials=one.count,
+        default=curve[0].score,
+        tuned=curve[-1].score,
+        worth=compared[one.count].verdict,
+        **gains[one.count],
         curve=tuple(curve),
         chosen=tuple(chosen),
-        best=_describe(search, one, best, one.choices.count(best)),
+        best=_describe(search, one, best, tried.choices.count(best)),
         parameters=tuple(_explain(search, one, axes, means[1:])),
         marks=marks,
         failed=failed,
-        cpu_s=one.total_cpu,
+        cpu_s=None if math.isnan(one.total_cpu) else one.total_cpu,
     )
 
 
@@ -319,16 +268,16 @@ def _find_gain(pair: Comparison, criteria: Criteria) -> dict[str, float | None]:
 
 
 def _describe(search: Search, one: Tried, trial: int, splits: int) -> TunedConfig:
-    return TunedConfig(trial=trial, splits=splits, values=dict(search.find_values(one.library, trial, one.trials)))
+    return TunedConfig(trial=trial, splits=splits, values=dict(search.find_values(one.library, trial, one.count)))
 
 
-def _explain(search: Search, one: Tried, axes: Sequence[Axis], losses: Floats) -> Iterator[TunedParameter]:
+def _explain(search: Search, one: Tried, axes: Sequence[Axis], losses: FloatArray) -> Iterator[TunedParameter]:
     """What each parameter explains alone of the order of the trials; what is not told apart from nothing is so too."""
-    drawn = [search.find_values(one.library, at + 1, one.trials) for at in range(one.trials)]
+    drawn = [search.find_values(one.library, at + 1, one.count) for at in range(one.count)]
     known = np.isfinite(losses)
     if known.sum() < 8:  # too few for any trend
         return
-    best = np.argsort(losses, kind="stable")[: max(2, one.trials // 5)]
+    best = np.argsort(losses, kind="stable")[: max(2, one.count // 5)]
     found = [
         explain_ranks(np.array([float(values[axis.name]) for values in drawn])[known], losses[known]) for axis in axes
     ]
@@ -357,7 +306,7 @@ def _find_doubts(tried: Sequence[Tried], failed: Mapping[str, int]) -> Iterator[
     lacking = join_words(f"{name} {count}" for name, count in failed.items() if count)
     if lacking:
         yield f"Some fits failed ({lacking}), which are never chosen"
-    if max(len(one.repeats) for one in tried) == 1:
+    if max(len(one.search.repeats) for one in tried) == 1:
         yield "One split only cannot tell what tuning is worth"
 
 
