@@ -10,8 +10,8 @@ _NAMES = {
         " prepare_bisection prepare_check prepare_comparison prepare_importances prepare_suite prune_builds prune_runs"
         " record_baseline refresh_oracles reindex_history remove_builds remove_runs render_parity report_history"
         " report_paper rescore run_check run_importances run_paper run_parity run_prepared run_suite show_build"
-        " show_dataset show_history show_run track_run tune update_baseline validate_paper verify_decision verify_oracles"
-        " verify_run write_report"
+        " show_dataset show_history show_run track_run tune update_baseline validate_paper verify_decision"
+        " verify_oracles verify_run write_report"
     ),
     "boosters_eval.cluster.executor": "DaskExecutor",
     "boosters_eval.core.errors": (
