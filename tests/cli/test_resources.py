@@ -113,6 +113,8 @@ class TestMounts:
         full = f"mount -t tmpfs -o size=4k tmpfs /dev/shm; {FILL.format(path='/dev/shm')}"
         done = shell(full, *RUN, apart=True)
         assert done.returncode == 0, done.stderr
+        done = shell(full, *RUN, "--executor", "dask", "--workers", "1", apart=True)
+        assert_refused(done, "The cluster could not be started here: No space left on device")
 
 
 def at_once(place, count, *words, **changes):

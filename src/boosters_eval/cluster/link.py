@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import logging
 import multiprocessing
@@ -26,7 +27,7 @@ from boosters_eval.cluster import messages, node
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import compute_digest, read_text, write_atomically
 from boosters_eval.core.temporary import temporary_environment
-from boosters_eval.core.terms import the
+from boosters_eval.core.terms import get_options, the
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -441,7 +442,19 @@ async def _started_here(workers: int) -> Any:
                 asynchronous=True,
             )
     except RuntimeError as error:
-        raise RunError(f"The cluster could not be started here ({error}). {_GUARD}") from None
+        hint = _GUARD if get_options() is None else "A worker may have been killed: try again."
+        why = _find_refusal(error) or f"{str(error).rstrip('.')}. {hint}"
+        raise RunError(f"The cluster could not be started here: {why}") from None
+
+
+def _find_refusal(error: BaseException | None) -> str:
+    """What the system refused, however deep in the error of a library."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            full = ", /dev/shm or the folder of TMPDIR" if error.errno == errno.ENOSPC else ""
+            return f"{error.strerror}{full}."
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _store(path: Path, content: bytes) -> None:

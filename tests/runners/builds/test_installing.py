@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,31 @@ def test_offline_it_says_so_and_looks_under_no_other_name():
     assert len(full.last_lines[0]) < 500
     shown = pip.PipResult(1, f"ERROR: Could not find a version (from versions: {many})").last_lines
     assert shown == ["ERROR: Could not find a version (from versions: ..., 1.44, 1.45, 1.46, 1.47, 1.48, 1.49)"]
+
+
+def test_wheel_whose_metadata_inflates_is_refused_before_pip_reads_them(tmp_path):
+    library = write_runner(tmp_path)
+    wheel = write_wheel(tmp_path / "wheels", "1.0")
+    with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("toybooster-1.0.dist-info/entry_points.txt", "a" * 20_000_000)
+    with pytest.raises(
+        BuildError, match=r"has 20 MB in toybooster-1\.0\.dist-info/entry_points\.txt, more than any wheel needs"
+    ):
+        install(f"{library}@{wheel}", tmp_path / "home")
+
+
+def test_traceback_of_pip_itself_is_its_last_line(tmp_path):
+    library = write_runner(tmp_path)
+    wheel = write_wheel(tmp_path / "wheels", "1.0")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, b"" if name.endswith("METADATA") else content)
+    with pytest.raises(BuildError) as caught:
+        install(f"{library}@{wheel}", tmp_path / "home")
+    assert len(caught.value.lines) > 1
+    assert not any("File " in line or "^^" in line for line in caught.value.lines)
 
 
 def test_an_environment_without_pip_takes_the_one_that_python_carries(monkeypatch):

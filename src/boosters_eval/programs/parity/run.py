@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, describe_error
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.terms import given, named, tell
+from boosters_eval.core.text import shorten_paths
 from boosters_eval.engine.facts import format_now
 from boosters_eval.engine.journal import read_journal
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
@@ -342,7 +343,9 @@ def _judge(request: ParityRequest) -> Judge:
 def _write(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
     """All rows, the kept ones judged anew: an oracle may have come, or a tolerance changed, since then."""
     kept = [judge.again(row, planned.specs[row.spec]) for row in planned.kept]
-    files = {"registry_json": json.dumps(list(map(str, request.registry))) if request.registry else ""}
+    files = {
+        "registry_json": json.dumps([shorten_paths(str(file)) for file in request.registry]) if request.registry else ""
+    }
     fresh = [row.model_copy(update=files) for row in (*planned.absent, *judged)]
     found = {row.key: row for row in merge(kept, fresh)}
     rows = [found[key] for key in planned.keys]

@@ -12,6 +12,7 @@ import shutil
 import sys
 import sysconfig
 import time
+import zipfile
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from boosters_eval.core.distributions import distributions_in, normalized
 from boosters_eval.core.errors import BuildError, BuildImportError, ConfigError
 from boosters_eval.core.files import check_regular, compute_digest, make_home
 from boosters_eval.core.terms import tell
-from boosters_eval.core.text import join_words
+from boosters_eval.core.text import format_size, join_words
 from boosters_eval.runners import RUNNERS, Runner
 from boosters_eval.runners.builds import store
 from boosters_eval.runners.builds.reference import BuildReference, is_reference, library_name, parse_reference
@@ -56,6 +57,11 @@ _SET = {
 _UNKNOWN = ("No matching distribution found", "there is no version of", "was not found in the package registry")
 _OFFLINE = ("Retrying (", "Failed to fetch", "error sending request", "network was disabled")
 _NEEDS_NUMPY_1 = re.compile(r"numpy\.dtype size changed.*Expected 96|compiled using NumPy 1\.x|_ARRAY_API not found")
+_TRACEBACK = re.compile(
+    r"^ERROR: Exception:\nTraceback \(most recent call last\):\n(?:[ \t].*\n|\n)+", re.MULTILINE
+)  # its own
+_READ_WHOLE = ("METADATA", "WHEEL", "RECORD", "entry_points.txt")  # by pip
+_METADATA = 2**24  # bytes of one of them; the longest lists of files have a tenth
 _SAID = 5  # lines of pip that a user is shown
 _LONGEST = 400  # characters of each
 
@@ -85,7 +91,8 @@ class PipResult:
     @property
     def last_lines(self) -> list[str]:
         """What pip complained of, or the end of what it printed."""
-        lines = [_shortened(line.rstrip()) for line in self.output.splitlines() if line.strip()]
+        said = _TRACEBACK.sub("", self.output)
+        lines = [_shortened(line.rstrip()) for line in said.splitlines() if line.strip()]
         errors = [line for line in lines if re.match(r"\s*(ERROR|error|cause):", line)]
         return (errors if errors and len(lines) - lines.index(errors[-1]) <= _SAID else lines)[-_SAID:]
 
@@ -307,6 +314,7 @@ def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
     if reference.is_wheel:
         try:
             check_regular(path)
+            _refuse_inflating(path)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
@@ -322,6 +330,16 @@ def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
         return digest_source(after)  # with what the build itself has left there, so that it is found again
 
     return BuildOrder(runner, "source", digest_source(before), text, [str(path)], isolated, digest_again)
+
+
+def _refuse_inflating(path: Path) -> None:
+    """Refuse a wheel whose metadata would take all memory; what is no wheel at all, pip says."""
+    with contextlib.suppress(zipfile.BadZipFile, NotImplementedError, UnicodeError), zipfile.ZipFile(path) as wheel:
+        for each in wheel.infolist():
+            folder, _, name = each.filename.rpartition("/")
+            if folder.endswith(".dist-info") and name in _READ_WHOLE and each.file_size > _METADATA:
+                size = format_size(each.file_size)
+                raise BuildError(f"{path} has {size} in {each.filename}, more than any wheel needs.")
 
 
 def list_versions(library: str) -> list[str]:

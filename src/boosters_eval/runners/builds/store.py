@@ -21,7 +21,7 @@ from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError
 from boosters_eval.core.files import compute_digest, find_home, read_text, refuse_wide, resolved, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, load_address
-from boosters_eval.core.text import make_encodable
+from boosters_eval.core.text import escape_json, make_encodable
 from boosters_eval.engine.cell import Installation
 from boosters_eval.engine.processes import ImportPath, make_command, name_end, prefer
 from boosters_eval.runners.builds.reference import parts_of
@@ -203,7 +203,7 @@ def remove_build(folder: Path) -> None:
 
 
 def write_record(folder: Path, record: BuildRecord) -> None:
-    write_atomically(folder / "build.json", record.model_dump_json(indent=2) + "\n", own=True)
+    write_atomically(folder / "build.json", escape_json(record.model_dump_json(indent=2)) + "\n", own=True)
 
 
 def content_of(site: Path) -> str:
