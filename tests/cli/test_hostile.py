@@ -70,6 +70,11 @@ def test_escapes_in_the_names_of_a_suite_do_not_reach_the_terminal_or_a_baseline
     done = boosters_eval("run", "--suite", "evil.py:SUITE", "-s", "1", "-v", check=0)
     assert "�[31m" in done.stderr
     assert_harmless(done.stdout + done.stderr)
+    records = list((place / "home" / "runs").glob("*/*.json*"))
+    assert len(records) > 2
+    for record in records:
+        assert_harmless(record.read_text())
+    boosters_eval("verify", "last", check=0)
     boosters_eval("baseline", "record", "base.json", "--run", "last", check=0)
     text = (place / "base.json").read_text()
     assert_harmless(text)

@@ -32,6 +32,7 @@ from boosters_eval.core.files import (
     write_atomically,
 )
 from boosters_eval.core.terms import given
+from boosters_eval.core.text import escape_json
 from boosters_eval.engine import summaries
 from boosters_eval.engine.cell import Failure
 from boosters_eval.engine.facts import RunFacts
@@ -134,7 +135,7 @@ class RunFolder:
             self._write_plan(name, plan)
 
     def _write_plan(self, name: str, plan: Plan) -> None:
-        write_atomically(self.path / name, plan.model_dump_json(indent=1) + "\n", own=True)
+        write_atomically(self.path / name, escape_json(plan.model_dump_json(indent=1)) + "\n", own=True)
 
     @property
     def run_id(self) -> str:

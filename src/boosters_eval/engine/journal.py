@@ -16,6 +16,7 @@ from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
 from boosters_eval.core.files import FORMAT, MAX_TEXT, check_regular, describe_format, refuse_wide
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import given
+from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Common, Failure
 from boosters_eval.engine.plain import LINE, START, digest_line
 from boosters_eval.engine.workload import WORKLOADS
@@ -190,7 +191,7 @@ class Journal:
             self._write("result", outcome.model_dump_json(exclude_defaults=True), workload=workload)
             return
         common = outcome.common_type.of(outcome)
-        text = common.model_dump_json()
+        text = escape_json(common.model_dump_json())
         name = digest_line(text.encode())[:16]
         if name not in self.found.common:
             self._write("common", text, workload=workload)
@@ -218,7 +219,7 @@ class Journal:
     def _write(self, kind: str, content: str, *, workload: str | None = None, common: str | None = None) -> None:
         of = f'"of":"{workload}",' if workload else ""
         shared = f'"with":"{common}",' if common else ""
-        line = f'{{"prev":"{self.found.last}",{of}{shared}"{kind}":{content}}}\n'.encode()
+        line = f'{{"prev":"{self.found.last}",{of}{shared}"{kind}":{escape_json(content)}}}\n'.encode()
         try:
             self._file.write(line)
             self._file.flush()
