@@ -304,7 +304,7 @@ def test_verdicts_without_predictions_say_that_splits_decided(home):
     assert "judged by splits" not in notes_of(kept)
     assert "judged by splits" not in notes_of(kept, test="corrected")  # as asked
     odd = rescore(kept.run_id, "median_ae")
-    assert "Median AE: judged by splits, not by rows: it is not made of rows." in notes_of(odd)
+    assert "Median AE: judged by splits, not by rows: this metric is not computed row by row." in notes_of(odd)
     prune_runs(kept.run_id, predictions=True)
     assert "not by rows: its predictions were removed." in notes_of(load_run(kept.run_id))
     assert [name for name, fault in verify_run(kept.run_id) if fault] == []

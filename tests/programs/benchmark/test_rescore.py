@@ -31,6 +31,10 @@ def test_the_family_grows_by_what_is_asked_and_says_so(home):
     found = rescore("last", ["mae", "mape"])
     assert found.metadata.alpha == pytest.approx(0.05 / 3)
     assert "2 metrics asked for after the run: with what it was judged by, 3 questions share" in found.to_markdown()
+    assert (
+        "- **But:** with what was asked after the run, 3 questions share a risk of 5 %: each is judged more strictly."
+        in found.to_markdown()
+    )
 
 
 def test_rows_decide_an_asked_metric_too(home):
@@ -67,6 +71,7 @@ def test_what_fits_only_some_tasks_leaves_the_others_out(home):
     found = rescore("last", "mae")
     assert {result.dataset_name for result in found.results} == {"diabetes"}
     assert "iris left out: no metric that was asked for fits the task." in found.to_markdown()
+    assert "; left out, because no metric that was asked for can be computed there: iris.\n" in found.to_markdown()
 
 
 def test_wrong_metrics_are_refused(home):

@@ -249,7 +249,8 @@ class ComparisonFindings(Findings):
         print_document(document, screen.console(), whole=screen.verbose)
         if not screen.verbose:
             run = self.results.run_id
-            again = f", or boosters-eval report --run {run} --dry-run" if run else ""
+            known = run and not self.results.metadata.rescored  # whose metrics `report` knows nothing of
+            again = f", or boosters-eval report --run {run} --dry-run" if known else ""
             screen.say(f"More: -v{again}")
 
     def render(self, form: str) -> str:

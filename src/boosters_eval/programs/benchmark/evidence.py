@@ -213,7 +213,7 @@ class RowEvidence:
         elif isinstance(found, NoEvidence):
             why = found.reason.rstrip(".")
         elif known is None or known.info.by_rows is None:
-            why = "it is not made of rows"
+            why = "this metric is not computed row by row"
         else:
             why = "its rows are too few" if found is None else "a class has too few rows"
         return f"judged by splits, not by rows: {why}"

@@ -103,6 +103,7 @@ class RunMetadata(FileModel):
     seeds_rule: str | None = None
     remarks: tuple[str, ...] = ()  # on how it was judged, which every report mentions
     rescored: tuple[str, ...] = ()  # the words of `rescore` by which other metrics were asked for after the run
+    left_out: tuple[str, ...] = ()  # data sets of the run that none of these could be computed on
     # What counts as equivalent, where it is not the default.
     margin: Annotated[tuple[str, ...], AfterValidator(read_margins)] | None = None
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used

@@ -67,6 +67,7 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
     if unfit:
         remarks.append(f"{join_words(list(unfit))} left out: no metric that was asked for fits the task.")
     remarks += [f"Left out: {error}" for error in refused]
+    kept = {result.dataset_name for result in scored}
     margins = results.metadata.margins(request.margin or None).words
     user = {name: metric.higher_is_better for name in names if (metric := find(name)) and not metric.info.built_in}
     changes = {
@@ -74,6 +75,7 @@ def rescore_run(request: RescoreRequest) -> ResultCollection:
         "user_metrics": {**results.metadata.user_metrics, **user},
         "remarks": tuple(remarks),
         "rescored": ("--metric", *asked_for, *(("--margin", *margins) if request.margin else ())),
+        "left_out": tuple(dict.fromkeys(one.dataset_name for one in results.results if one.dataset_name not in kept)),
         "margin": margins or None,
     }
     return ResultCollection(

@@ -214,7 +214,7 @@ def _finish(results: ResultCollection, again: _Again) -> str:
 
 def _find_limit(words: Sequence[str]) -> float | None:
     """The seconds of --timeout."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         name, _, value = word.partition("=")
         if name == "--timeout":
             with contextlib.suppress(ValueError):

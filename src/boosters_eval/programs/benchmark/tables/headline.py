@@ -120,13 +120,16 @@ def answer_run(
     short = shorten_names([table for table in tables if table.name in answers])
     step = advise(results, {short[name]: one for name, one in answers.items()})
     following = [f"{NEXT}: {step}"] if step else []
+    reserved = list(_list_rescored(results, alpha))
     if len(answers) == 1:
-        return (*answers[tables[0].name].lines, *following)
+        which, *lines = answers[tables[0].name].lines
+        return (which, *(f"{BUT}: {clean('; '.join(reserved))}." for _ in reserved[:1]), *lines, *following)
     judged = {short[name]: one for name, one in costs.items() if one.times}
     cost = Costs.average(judged).tell() if len(judged) == len(answers) else ""
-    lines = (
-        _answer_two(answers, short) if len(answers) == 2 else _answer_many(tables, answers, rankings, results, alpha)
-    )
+    two = len(answers) == 2
+    lines = list(_answer_two(answers, short) if two else _answer_many(tables, answers, rankings, results, alpha))
+    reserved += _list_reservations(answers, short, find_leaks(results), results) if not two else ()
+    lines += [f"{BUT}: {'; '.join(reserved)}."] if reserved else []
     return (*map(clean, lines), *([f"{COST}: {cost}"] if cost else []), *following)
 
 
@@ -171,9 +174,6 @@ def _answer_many(
     decided = any({BEST, LEVEL, BEHIND} & set(found.values()) for found in judged.values())
     sure = f"{format_share(1 - alpha)} sure of each answer given" if decided else "not sure of any order"
     yield f"{SURE}: {'. '.join([sure, *ranked])}."
-    but = "; ".join(_list_reservations(answers, short, leaks, results))
-    if but:
-        yield f"{BUT}: {but}."
 
 
 def _count(judged: Mapping[str, Mapping[str, str]]) -> str:
@@ -227,6 +227,18 @@ def _tell_rank(ranking: RankingTable, alpha: float, *, named: bool) -> str:
     if len(level) == len(others):
         return f"By average rank {over}, no library is shown to be ahead"
     return f"By average rank {over}, {first} ({best:.2f}) is ahead of all others but {join_words(level)}"
+
+
+def _list_rescored(results: ResultCollection, alpha: float) -> Iterator[str]:
+    """That other metrics were asked for after the run, and where none of them could be computed."""
+    words = results.metadata.rescored
+    if words:
+        asked = 1 + len(set(words[1:] if "--margin" not in words else words[1 : words.index("--margin")]))
+        risk = format_share(asked * alpha)
+        family = f"with what was asked after the run, {asked} questions share a risk of {risk}"
+        yield f"{family}: each is judged more strictly"
+    if left := results.metadata.left_out:
+        yield f"left out, because no metric that was asked for can be computed there: {join_words(left, most=_NAMED)}"
 
 
 def _list_reservations(
