@@ -282,10 +282,12 @@ _LABEL = re.compile(r"(?:Which(?:, on [^:]+)?|Worth it(?:, on [^:]+)?|How sure|B
 
 
 def split_line(line: str) -> AnswerLine:
-    """A line in its parts; only what is to be run next ends in a command."""
+    """A line in its parts; only what is to be run next, or written as a pin, is code."""
     found = _LABEL.match(line)
     label = found[0] if found else ""
     text = line.removeprefix(label)
+    if label == "Pin: " and " " not in text:
+        return AnswerLine(label, "", text)
     if label != "Next: ":
         return AnswerLine(label, text, "")
     why, begun, command = text.partition("boosters-eval ")
