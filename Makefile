@@ -177,6 +177,13 @@ examples-slow: setup  ## validate their rows of CatBoost, which take minutes eac
 	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:CatBoost --output results/catboost-benchmarks-slow
 	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 8:CatBoost" --output results/rtdl-2021-slow
 
+REAL24 := docs/benchmarks/real24
+
+examples-real24: setup  ## compare all libraries on the 24 real data sets, and write the page of docs/benchmarks
+	@mkdir -p $(dir $(REAL24))
+	@$(BIN)/boosters-eval run --suite real24 --jobs 2 --name real24 --output $(REAL24).json
+	@$(BIN)/boosters-eval report --run real24 --output $(REAL24).html
+
 bench: setup  ## measure speeds, as ratios within one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -187,4 +194,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix .venv-letters $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .axe
 
-.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-letters test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines picture examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests mutants parity-backends test-parity test-tracking test-latex test-axe test-letters test-chaos soak test-deaths test-matrix test-lm test-slow simulations baselines picture examples examples-slow examples-real24 bench format clean

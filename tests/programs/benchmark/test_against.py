@@ -1,6 +1,7 @@
 """The verdict behind --against: what fails, what passes, and what is no answer."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from boosters_eval.cli.output import Terminal
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.against import RivalFinding
-from boosters_eval.programs.benchmark.compare import ComparisonFindings
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, answer_against
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.request import CompareRequest
 from boosters_eval.programs.benchmark.tables.against import (
@@ -48,6 +49,24 @@ def timed(ratio, *, taken=0.0, configs=("toy/gbdt",)):
         same = {"metrics": {"rmse": 0.5 + 0.01 * (index % 5)}, "timing_mode": True, "cpu_taken": taken}
         out.append(item.model_copy(update={**times, **same}))
     return out
+
+
+@pytest.mark.parametrize("worse", [0.1, 0.0])
+def test_first_line_says_what_holds_in_general_from_six_data_sets_on(worse):
+    request = CompareRequest(datasets=["toy"], against="base")
+    few, many = (
+        answer_against(request, collection(scores(worse, configs=[f"{name}/gbdt" for name in "abcdef"[:count]])))
+        for count in (5, 6)
+    )
+    assert "in general" not in tell_verdict(few)
+    if worse:
+        said = (
+            r"❌ head is worse than base in 6 of 6 comparisons \(.*\); in general base: over 6 data sets, .* lower .*:"
+        )
+        assert re.fullmatch(said, tell_verdict(many))
+    else:
+        assert "; in general any of " in tell_verdict(many)
+    assert "; in general " in AgainstDocument.of(many, None).answer
 
 
 def test_a_competitor_that_is_worse_fails_and_is_named_with_its_numbers():

@@ -115,6 +115,7 @@ class AgainstCheck:
     margins: Margins = field(default_factory=Margins)
     require_proof: bool = False  # whether what cannot be said fails
     skipped: tuple[str, ...] = ()  # benchmarks that no competitor supports: there is nothing to compare in them
+    general: str = ""  # who is better over the data sets together, where there are enough of them
 
     @property
     def regressions(self) -> list[RivalFinding]:

@@ -166,7 +166,16 @@ def answer_against(
     """The answer that --against asks for; None if nobody asked."""
     if request.against is None:
         return None
-    return results.regressions(request.against, test=request.test, require_proof=request.require_proof)
+    from boosters_eval.stats.pooled import MIN_EFFECTS  # noqa: PLC0415 (loads scipy)
+
+    check = results.regressions(request.against, test=request.test, require_proof=request.require_proof)
+    if len({one.dataset_name for one in results.results}) < MIN_EFFECTS:
+        return check
+    from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads what renders)
+    from boosters_eval.programs.benchmark.tables.general import tell_in_general  # noqa: PLC0415
+
+    rankings = build_tables(results, test=request.test).rankings
+    return replace(check, general=tell_in_general(rankings[0]) if len(rankings) == 1 else "")
 
 
 def describe_plan(prepared: PreparedRun) -> PlannedRun:

@@ -145,7 +145,11 @@ def _count(found: UpgradeFindings) -> str:
     tail = " (both are the same code)" if found.same_code else ""
     models = [model for model in found.models if model.saved_by != "new"]
     kept = sum(model.state in ("identical", "drift", "newly works") for model in models)
-    loaded = f"; {kept} of {count_of(len(models), 'saved model')} {'predicts' if len(models) == 1 else 'predict'} the same" if models else ""
+    loaded = (
+        f"; {kept} of {count_of(len(models), 'saved model')} {'predicts' if len(models) == 1 else 'predict'} the same"
+        if models
+        else ""
+    )
     return f"{', '.join(parts) or 'no cell ran'}, in {count_of(found.seeds, 'split')} each{loaded}{tail}"
 
 

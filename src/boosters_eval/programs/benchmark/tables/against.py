@@ -32,6 +32,14 @@ _HEADINGS = ("Benchmark", "Competitor", "Quantity", "Change", "Interval", "p", "
 
 
 def tell_verdict(check: AgainstCheck) -> str:
+    """The answer in a line, with what holds over all data sets together."""
+    said = _tell_verdict(check)
+    if not check.general:
+        return said
+    return f"{said.removesuffix(':')}; {check.general}{':' if said.endswith(':') else ''}"
+
+
+def _tell_verdict(check: AgainstCheck) -> str:
     if check.regressions:
         names = list(dict.fromkeys(finding.rival for finding in check.regressions))
         verb = "is" if len(names) == 1 else "are"
