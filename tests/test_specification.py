@@ -260,6 +260,8 @@ def test_a_suite_is_written_as_in_the_rfc():
         },
     )
     assert threading.configs == SUITES["ablation-threading"].configs
+    variants = {config.variant: config.training for config in threading.configs}
+    assert create_ablation_suite("ablation-threading", "California", "Boosters", variants).configs == threading.configs
 
 
 def test_a_result_needs_only_what_the_runner_of_the_rfc_gives_it():
@@ -346,6 +348,7 @@ def test_a_report_is_named_by_date_commit_and_type(tmp_path):
     assert [path.suffix for path in paths] == [".md", ".json"]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d-\w+-comparison-report", path.stem) for path in paths)
     assert {path.parent for path in paths} == {tmp_path / "docs"}
+    assert generate_report(factories.collection(), "Comparison", tmp_path / "docs", ["MD", "JSON"]) == paths
 
 
 def test_an_error_needs_only_the_six_fields_of_the_rfc():
@@ -413,6 +416,8 @@ def test_a_quality_report_in_json_serves_as_results_and_as_a_baseline(tmp_path):
         *(("Rmse", "rmse"), ("Mae", "mae"), ("Mape", "mape"), ("RSquared", "r2"), ("PinballLoss", "pinball")),
         *(("LogLoss", "logloss"), ("Accuracy", "accuracy"), ("Auc", "auc_roc"), ("F1", "f1"), ("F1@0.3", "f1@0.3")),
         *(("MultiLogLoss", "mlogloss"), ("MultiAccuracy", "accuracy"), ("RMSE", "rmse"), ("AUC", "auc_roc")),
+        *(("R²", "r2"), ("AUC-ROC", "auc_roc"), ("Log Loss", "logloss"), ("Multi-LogLoss", "mlogloss")),
+        *(("Macro-F1", "macro_f1"), ("NDCG@10", "ndcg@10"), ("MAP", "map"), ("PinballLoss@0.1,0.9", "pinball@0.1,0.9")),
     ],
 )
 def test_metrics_are_known_by_the_spelling_of_the_rfc(written, spec):
@@ -422,7 +427,14 @@ def test_metrics_are_known_by_the_spelling_of_the_rfc(written, spec):
 def test_names_of_the_rfc_are_known_whatever_their_case():
     assert RUNNERS["XGBoost"] is XGBoostRunner
     assert DATASETS["cover_type"].name == "covertype"
-    assert SUITES["Quick"].name == "quick"
+    assert SUITES["Quick"].name == SUITES["QUICK_SUITE"].name == "quick"
+    assert SUITES["ABLATION_GROWTH_SUITE"] is SUITES["ablation-growth"]
+    assert DATASETS["Breast Cancer"].name == "breast_cancer"
+    assert TrainingConfig(growth_strategy="LEAFWISE", device="CPU") == TrainingConfig(growth_strategy="leafwise")
+    assert (Task("Binary"), BoosterType("GBLinear")) == (Task.BINARY, BoosterType.GBLINEAR)
+    assert compute_metrics("Binary", [0, 1], [0.2, 0.7]).keys() == {"logloss", "accuracy", "auc_roc"}
+    with pytest.raises(ValueError, match="'up' is not a valid GrowthStrategy"):
+        GrowthStrategy("up")
     collection = factories.collection(suite="compare")
     library = collection.results[0].library
     assert len(collection.filter(library=library.upper())) == len(collection.filter(library=library)) > 0

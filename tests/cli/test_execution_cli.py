@@ -40,6 +40,18 @@ def test_values_may_be_separated_by_spaces_commas_or_repetition(boosters_eval):
     assert "4 cells" in plans[0]
 
 
+def test_names_are_taken_in_any_spelling(boosters_eval):
+    mine = ["-d", "iris", "-l", "sklearn", "-b", "gbdt", "-s", "1", "--growth", "leafwise", "--device", "cpu"]
+    mine += ["-m", "accuracy", "--test", "welch", "--profile", "parity", "-p", "n_estimators=2", "--dry-run"]
+    theirs = ["-d", "Iris", "-l", "SkLearn", "-b", "GBDT", "-s", "1", "--growth", "Leaf-wise", "--device", "CPU"]
+    theirs += ["-m", "MultiAccuracy", "--test", "Welch", "--profile", "Parity", "-p", "N_Estimators=2", "--dry-run"]
+    assert boosters_eval("compare", *theirs).stdout == boosters_eval("compare", *mine).stdout
+    variants = boosters_eval("compare", "-d", "iris", "-l", "sklearn", "--variants", "a:growth=LEAFWISE", "--dry-run")
+    assert "iris/gbdt-a sklearn" in variants.stdout
+    suites = [boosters_eval("run", "--suite", suite, "--dry-run").stdout for suite in ("minimal", "MINIMAL_SUITE")]
+    assert suites[0] == suites[1]
+
+
 def test_compare_writes_the_report_that_was_asked_for(boosters_eval, tmp_path):
     done = boosters_eval(*SMALL, "--output", "out/report.md", "--format", "markdown", check=0)
     assert done.stdout == ""

@@ -87,6 +87,10 @@ def test_a_folder_that_exists_is_one_whatever_its_name(place):
             ["-o", "z.csv"],
             "The '--output' option must be a folder, or end in .md, .json, .html or .tex. Got 'z.csv' instead.",
         ),
+        (
+            ["-o", "t.pdf"],
+            "The '--output' option must be a folder, or end in .md, .json, .html or .tex. Got 't.pdf' instead.",
+        ),
     ],
 )
 def test_a_file_for_what_no_single_file_holds_is_refused(place, capsys, options, sentence):

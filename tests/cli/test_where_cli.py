@@ -19,6 +19,19 @@ def test_the_answer_comes_first_and_quietly_alone(boosters_eval):
     assert "|" not in quiet
 
 
+def test_what_is_advised_about_an_attempt_is_about_that_attempt(boosters_eval):
+    first, second = (
+        compare("diabetes", ["sklearn", "lightgbm"], seeds=2, training=FEW, executor=shared_pool()) for _ in range(2)
+    )
+    assert (first.reference, second.reference) == (f"{first.run_id}/1", f"{first.run_id}/2")
+    told = boosters_eval("where", f"{first.run_id}/1", "-q").stdout
+    assert f"boosters-eval where {first.run_id}/1 -d" in told
+    shown = boosters_eval("runs", "show", f"{first.run_id}/1").stdout
+    assert f"boosters-eval verify {first.run_id}/1\n" in shown
+    report = boosters_eval("report", "--run", f"{first.run_id}/1", "--dry-run", "-f", "md").stdout
+    assert f"boosters-eval report --run {first.run_id}/1\n" in report
+
+
 def test_it_is_written_in_any_format(boosters_eval, tmp_path):
     compare("diabetes", ["sklearn", "lightgbm"], seeds=2, training=FEW, executor=shared_pool())
     for ending in ("md", "html", "csv", "tex", "json"):

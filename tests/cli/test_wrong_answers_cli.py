@@ -248,6 +248,7 @@ def test_a_data_set_without_its_option_is_answered_with_what_to_type(place, boos
     said = boosters_eval("compare", "sales.csv", check=3).stderr
     assert "'sales.csv' stands alone: a data set is given as -d sales.csv:COLUMN, with the column to predict." in said
     assert "given as -d iris." in boosters_eval("compare", "iris", check=3).stderr
+    assert "'quick' stands alone: a suite is given as --suite quick." in boosters_eval("run", "quick", check=3).stderr
 
 
 WEIGHTED = """

@@ -45,6 +45,14 @@ def test_names_are_matched_without_case_and_separators_if_one_is_meant():
         registry["LogLos"]
 
 
+def test_a_name_may_end_in_what_it_is_a_name_of():
+    registry = Registry("toy", builtin=lambda: {"log-loss": 1, "my_toy": 2})
+    assert registry["LOG_LOSS_TOY"] == registry["log-loss toy"] == 1
+    assert registry["my_toy"] == registry["MyToy"] == 2
+    with pytest.raises(UnknownNameError, match="Unknown toy 'toy'"):
+        registry["toy"]
+
+
 def test_threads_that_fill_a_registry_at_the_same_time_see_all_of_it_and_what_was_registered(monkeypatch):
     filling, go_on = threading.Event(), threading.Event()
 

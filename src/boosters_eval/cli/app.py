@@ -320,9 +320,12 @@ def _parser_sentence(error: click.ClickException) -> str:
         text = f"No such option '{error.option_name}'.{suggest(error.option_name, known)}"
     elif (found := _EXTRA_WORDS.match(text)) and context is not None:
         word = found[1].split()[0]
-        if any("-d" in each.opts for each in context.command.params):
+        options = {name for each in context.command.params for name in each.opts}
+        if "-d" in options:
             column = ":COLUMN, with the column to predict" if "." in word and ":" not in word else ""
             text = f"'{word}' stands alone: a data set is given as -d {word}{column}"
+        elif "--suite" in options and ("." not in word or ".py" in word):
+            text = f"'{word}' stands alone: a suite is given as --suite {word}"
     path = context.command_path if context is not None else "boosters-eval"
     return f"{text.rstrip('.')}{'' if text.endswith('?') else '.'} See '{path} --help'."
 

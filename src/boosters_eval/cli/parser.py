@@ -200,7 +200,7 @@ def _argument(each: Parameter) -> click.Argument:
 def describe_option(each: Parameter) -> str:
     """The help of an option, with its default unless the sentence says it."""
     must = each.required or each.typed is REQUIRED
-    plain = must or each.default in (None, ()) or isinstance(each.default, bool) or "Default" in each.help
+    plain = must or each.default in (None, (), "") or isinstance(each.default, bool) or "Default" in each.help
     return each.help if plain else f"{each.help} Default: {each.default}."
 
 

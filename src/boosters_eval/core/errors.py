@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
+import unicodedata
 from collections import Counter
-from enum import IntEnum
-from typing import TYPE_CHECKING, TypeVar
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from boosters_eval.core.terms import the
 
@@ -180,5 +182,14 @@ def pick(kind: str, got: str, valid: Iterable[str]) -> str:
 
 
 def fold(name: str) -> str:
-    """A name without case, '_' and '-': RSquared is r_squared, and XGBoost xgboost."""
-    return name.casefold().replace("_", "").replace("-", "")
+    """A name without case, spaces, '_' and '-': RSquared is r_squared, XGBoost xgboost, and R² r2."""
+    return re.sub(r"[\s_-]", "", unicodedata.normalize("NFKC", name).casefold())
+
+
+class Choice(Enum):
+    """Members that are known by their value, however it is spelled: LEAFWISE and Leaf-wise are leafwise."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        meant = match(value, (str(member.value) for member in cls)) if isinstance(value, str) else None
+        return None if meant is None else cls(meant)

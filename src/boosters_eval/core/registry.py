@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, describe_error, match, require
+from boosters_eval.core.errors import ConfigError, UnknownNameError, describe_error, fold, match, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,10 +128,16 @@ class Registry(Generic[T]):
         except (KeyError, TypeError):  # a TypeError: what cannot be hashed is no name either
             if isinstance(name, str) and name in self._broken:
                 raise ConfigError(f"The {self.kind} '{name}' of an installed package {self._broken[name]}.") from None
-            meant = match(name, self._known()) if isinstance(name, str) else None
+            meant = self._match(name) if isinstance(name, str) else None
             if meant is not None and meant != name:
                 return self[meant]
             raise UnknownNameError(self.kind, name, self._all()) from None
+
+    def _match(self, name: str) -> str | None:
+        """The name that is meant, which may end in what it is a name of: QUICK_SUITE is quick."""
+        whole, kind = fold(name), fold(self.kind)
+        meant = match(name, self._known())
+        return match(whole.removesuffix(kind), self._known()) if meant is None and whole.endswith(kind) else meant
 
     def get(self, name: str, default: T | None = None) -> T | None:
         return self._loaded(name).get(name, default)

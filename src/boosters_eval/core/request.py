@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 
-from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, match, suggest
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.terms import the
 from boosters_eval.core.text import join_words, parse_size
@@ -95,9 +95,10 @@ def text(words: str = "text", metavar: str = "TEXT") -> Accepted:
 def choice(*names: str) -> Accepted:
     def of(value: Any) -> str:
         chosen = str(getattr(value, "value", value))
-        if chosen not in names:
+        meant = match(chosen, names)
+        if meant is None:
             raise ValueError(suggest(chosen, names))
-        return chosen
+        return meant
 
     *others, last = names
     return Accepted(f"{', '.join(others)} or {last}" if others else last, of, of, "|".join(names))

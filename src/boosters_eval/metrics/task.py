@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from boosters_eval.core.errors import Choice
 
 
-class Task(Enum):
+class Task(Choice):
     """What is predicted."""
 
     REGRESSION = "regression"

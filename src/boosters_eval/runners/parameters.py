@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from boosters_eval.core.errors import Choice
 from boosters_eval.core.model import Model
 
 
-class BoosterType(Enum):
+class BoosterType(Choice):
     """Which algorithm learns."""
 
     GBDT = "gbdt"
@@ -19,21 +19,21 @@ class BoosterType(Enum):
     LINEAR_TREES = "linear_trees"
 
 
-class GrowthStrategy(Enum):
+class GrowthStrategy(Choice):
     """How a tree grows: level by level, or the best leaf first."""
 
     DEPTHWISE = "depthwise"
     LEAFWISE = "leafwise"
 
 
-class Device(Enum):
+class Device(Choice):
     """What a model is trained on."""
 
     CPU = "cpu"
     CUDA = "cuda"  # the first CUDA device that is visible
 
 
-class Profile(Enum):
+class Profile(Choice):
     """How canonical parameters become native ones."""
 
     PARITY = "parity"  # mapped by meaning

@@ -420,7 +420,7 @@ class UncheckedFindings(ComparisonFindings):
         if request.output is not None and not screen.quiet:
             self.show(screen)  # they are in a file, and are shown all the same
         super().conclude(screen)
-        run = f" --run {self.results.run_id}" if self.results.run_id else ""
+        run = f" --run {self.results.reference}" if self.results.run_id else ""
         screen.note(
             f"No baseline at {self.path}: nothing was checked. To make one of this run: 'boosters-eval baseline"
             f" record{run} {quote(str(self.path))}'."

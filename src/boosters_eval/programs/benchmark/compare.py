@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError, UnsupportedError, pick, require
+from boosters_eval.core.errors import ConfigError, ExitCode, UnsupportedError, pick, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.terms import given, named, tell, the
@@ -105,9 +105,6 @@ def _vary(request: CompareRequest | SuiteRequest, benchmarks: Benchmarks) -> Ben
 
 
 def _first_profile(request: CompareRequest | SuiteRequest) -> Any:
-    known = [*(profile.value for profile in Profile), BOTH]
-    if isinstance(request.profile, str) and request.profile not in known:
-        raise UnknownNameError("profile", request.profile, known)
     return Profile.PARITY if request.profile == BOTH else request.profile
 
 
@@ -257,7 +254,7 @@ class ComparisonFindings(Findings):
         document = report.document() if screen.verbose else shorten(report)
         print_document(document, screen.console(), whole=screen.verbose)
         if not screen.verbose:
-            run = self.results.run_id
+            run = self.results.reference
             known = run and not self.results.metadata.rescored  # whose metrics `report` knows nothing of
             again = f", or boosters-eval report --run {run} --dry-run" if known else ""
             screen.say(f"More: -v{again}")
@@ -316,9 +313,8 @@ def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:
 
 
 def describe_run(results: ResultCollection) -> str:
-    return (
-        f"Run {results.run_id}: {count_of(len(results.results), 'result')}, {count_of(len(results.errors), 'error')}."
-    )
+    found, failed = count_of(len(results.results), "result"), count_of(len(results.errors), "error")
+    return f"Run {results.reference}: {found}, {failed}."
 
 
 def explain_failure(results: ResultCollection, *, whole: bool = True) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, pick
 from boosters_eval.core.request import (
     MAX_SEEDS,
     OUTPUT,
     REQUIRED,
     RUN,
+    Accepted,
     Declared,
     InHome,
     OutputOptions,
@@ -95,8 +96,12 @@ def _cv_parameter() -> Any:
 def profile_parameter(default: str | None, further: str = "", *, both: bool = False) -> Any:
     told = f"parity (mapped by meaning){',' if both else ' or'} defaults (each library's own)"
     told += " or both, where only what holds in both is called best" if both else ""
-    metavar = "parity|defaults|both" if both else "parity|defaults"
-    return parameter(default, kind=anything("a profile", metavar=metavar), help=f"{told}.{further}")
+    names = ("parity", "defaults", *["both"] * both)
+
+    def of(value: Any) -> str:
+        return pick("profile", str(getattr(value, "value", value)), names)
+
+    return parameter(default, kind=Accepted("a profile", of, of, "|".join(names)), help=f"{told}.{further}")
 
 
 def _of_columns(told: str) -> Any:

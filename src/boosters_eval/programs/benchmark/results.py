@@ -111,6 +111,12 @@ class ResultCollection:
         self.metadata = metadata or RunMetadata()
         self.folder = folder  # of the run, with its predictions; None: the results come from a file
 
+    @property
+    def reference(self) -> str | None:
+        """What a command calls this attempt at the run: its id, and its number if there are several."""
+        numbers = {*(self.folder.attempts() if self.folder is not None else ()), self.metadata.attempt or 1}
+        return self.run_id if numbers == {1} or self.run_id is None else f"{self.run_id}/{self.metadata.attempt or 1}"
+
     def __len__(self) -> int:
         return len(self.results)
 

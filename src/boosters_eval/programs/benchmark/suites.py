@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator
 
-from boosters_eval.core.errors import ConfigError, DatasetError, find_doubled, require, suggest
+from boosters_eval.core.errors import ConfigError, DatasetError, find_doubled, match, require, suggest
 from boosters_eval.core.files import resolved
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import named_in
@@ -24,6 +24,7 @@ from boosters_eval.core.text import count_of
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS, DOWNLOADS, PROBLEMS, fetch_archive
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.programs.benchmark.policy import ReleasePolicy
+from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import resolve_competitors
 from boosters_eval.runners.builds.reference import is_reference
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig
@@ -123,6 +124,7 @@ def create_ablation_suite(
     if not variants:
         raise ConfigError("The 'variants' parameter of create_ablation_suite must name at least one variant.")
     data = DATASETS[dataset] if isinstance(dataset, str) else dataset
+    library = match(library, RUNNERS) or library  # which names the configs, and so seeds them
     configs = tuple(
         BenchmarkConfig(
             name=f"{data.name}/{library}-{variant}",
@@ -402,12 +404,13 @@ def _vary(who: str, text: str, base: TrainingConfig) -> TrainingConfig:
     start = who[:1].upper() + who[1:]
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        parameter = ALIASES.get(key, key)
-        if parameter not in TrainingConfig.model_fields:
-            known = [*TrainingConfig.model_fields, *ALIASES]
+        known = [*TrainingConfig.model_fields, *ALIASES]
+        meant = match(key, known)
+        if meant is None:
             raise ConfigError(
                 f"{start} names an unknown parameter '{key}'.{suggest(key, known)} Known: {', '.join(known)}."
             )
+        parameter = ALIASES.get(meant, meant)
         if not equals or not value or parameter in changes:
             raise ConfigError(f"{start} must give '{key}' one value, as in '{key}=value'. Got '{text}' instead.")
         changes[parameter] = None if value.lower() == "none" else value

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _FORMATS = {"md": "md", "markdown": "md", "json": "json", "html": "html", "tex": "tex", "latex": "tex"}
 _ENDINGS = {**{f".{name}": form for name, form in _FORMATS.items()}, ".txt": "md", ".htm": "html"}
 _NOTHING = "There is nothing to report: no cell has an outcome."
-_OTHERS = (".csv", ".yaml", ".yml")  # files too, but none that a report can be
+_OTHERS = (".csv", ".docx", ".pdf", ".png", ".svg", ".xlsx", ".yaml", ".yml")  # files that no report can be
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ def show_run(request: ShowRunRequest) -> RunDetails:
         tuple(_attempt(folder, number) for number in numbers),
         list_data_sets(folder, folder.attempt or numbers[-1]) if numbers else "",
         _machines(folder),
+        folder.run_id if folder.attempt is None else f"{folder.run_id}/{folder.attempt}",
     )
 
 
@@ -125,6 +126,7 @@ class RunDetails(ReportedFindings):
     attempts: tuple[Mapping[str, Any], ...]
     data: str  # its data sets
     machines: str  # of its cells, if they name any
+    reference: str  # what commands call it: its id, or that of an attempt
 
     @property
     def next(self) -> dict[str, str]:
@@ -137,8 +139,8 @@ class RunDetails(ReportedFindings):
             found["retry"] = shlex.join(["boosters-eval", *words, "--rerun-failed"])
         readable = run.state not in ("unreadable", "damaged")
         if run.kind in ("benchmark", "importances") and readable and run.done + run.failed:
-            found["report"] = f"boosters-eval runs open {run.run_id}"
-        return {**found, "verify": f"boosters-eval verify {run.run_id}"}
+            found["report"] = f"boosters-eval runs open {self.reference}"
+        return {**found, "verify": f"boosters-eval verify {self.reference}"}
 
     def document(self) -> Document:
         run, facts = self.run, self.run.facts

@@ -91,7 +91,7 @@ def find_where(request: WhereRequest) -> FoundSlices:
     judge = _Told(evidence, columns, metric, searched)
     a, b = map(evidence.errors.value, (evidence.errors.a, evidence.errors.b))
     return FoundSlices(
-        run=str(results.run_id),
+        run=str(results.reference),
         dataset=pair.first.dataset_name,
         config=clean(pair.table),
         task=pair.first.task,

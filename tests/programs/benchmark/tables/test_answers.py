@@ -634,6 +634,7 @@ def test_a_command_on_a_terminal_is_the_same_to_a_shell_however_it_is_broken(wid
 def test_one_library_is_to_be_compared_with_others():
     line = next_of(scores(libraries=("boosters",)), command=("compare", "-l", "boosters", "-d", "iris"))
     assert line == "compare with all that is installed: boosters-eval compare -d iris"
+    assert next_of(scores(libraries=("boosters",)), command=("run", "--suite", "mine.py:ABLATION")) == ""
 
 
 def test_a_winner_is_weighed_by_its_cost_and_then_read():

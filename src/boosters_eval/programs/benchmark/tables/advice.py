@@ -228,7 +228,7 @@ def _weigh_targets(results: ResultCollection, answers: Mapping[str, TableAnswer]
         return ""
     why = "weigh all targets alike"
     known = results.folder is not None and results.run_id and not results.metadata.rescored
-    return f"{why}: boosters-eval rescore {results.run_id} --metric r2" if known else ""
+    return f"{why}: boosters-eval rescore {results.reference} --metric r2" if known else ""
 
 
 def _learn(results: ResultCollection, again: _Again) -> str:
@@ -282,14 +282,16 @@ def _add_splits(contests: Mapping[str, Contest], again: _Again, tables: int) -> 
 def _weigh(results: ResultCollection, contests: Mapping[str, Contest], again: _Again) -> str:
     """What is left when the scores have said what they can: others to compare with, the cost, or the whole report."""
     if not contests:
-        alone = len({result.library for result in results.results}) == 1 and again.words is not None
-        return again.say("compare with all that is installed", without=("-l", "--library")) if alone else ""
+        alone = len({result.library for result in results.results}) == 1
+        option = ("-l", "--library")
+        chosen = again.words is not None and drop_options(again.words, *option) != again.words
+        return again.say("compare with all that is installed", without=option) if alone and chosen else ""
     unclear = any(contest.open for contest in contests.values())
     if not all(result.timing_mode for result in results.results):
         open_ = "more rows might decide it, more splits hardly. To choose by the cost, measure it fairly"
         return again.say(open_ if unclear else "weigh the cost, measured fairly", "--timing-mode")
     known = results.folder is not None and results.run_id
-    return f"read the whole report: boosters-eval runs open {results.run_id}" if known else ""
+    return f"read the whole report: boosters-eval runs open {results.reference}" if known else ""
 
 
 def _find_words(results: ResultCollection) -> list[str] | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from pydantic import ConfigDict
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.errors import ConfigError, pick, require
 from boosters_eval.core.files import FORMAT, Format, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import format_share, group_digits, join_words
@@ -455,7 +455,7 @@ def generate_report(
     """Write the report and return its paths, one per format, in the requested order."""
     require("results", results, ResultCollection, "a ResultCollection")
     require("output_dir", output_dir, (str, Path), "a folder")
-    check_request(report_type, formats, test)
+    report_type, formats, test = check_request(report_type, formats, test)
     report = build_document(results, report_type, test=test, alpha=alpha, margin=margin, now=now)
     files = render_files(report, Path(output_dir), formats)
     for path, text in files.items():
@@ -482,24 +482,19 @@ def _is_free(path: Path, text: str, run_id: str | None) -> bool:
     return found == text or (run_id is not None and run_id in found)
 
 
-def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
-    """Refuse what cannot be rendered before any work is done."""
-    check_test(test)
-    if report_type not in get_args(ReportType):
-        raise UnknownNameError("report type", report_type, get_args(ReportType))
-    for name in formats:
-        if name not in FORMATS:
-            raise UnknownNameError("report format", name, FORMATS)
+def check_request(
+    report_type: str, formats: Sequence[str], test: str
+) -> tuple[ReportType, list[ReportFormat], TestName]:
+    """What is meant; what cannot be rendered is refused before any work is done."""
     if not formats:
         raise ConfigError(
             f"The 'formats' parameter must name at least one of {', '.join(FORMATS)}. Got nothing instead."
         )
-
-
-def check_test(test: str) -> TestName:
-    if test not in TESTS:
-        raise UnknownNameError("test", test, TESTS)
-    return cast("TestName", test)
+    return (
+        cast("ReportType", pick("report type", report_type, get_args(ReportType))),
+        [cast("ReportFormat", pick("report format", name, FORMATS)) for name in formats],
+        cast("TestName", pick("test", test, TESTS)),
+    )
 
 
 def report_schema() -> dict[str, Any]:

@@ -211,7 +211,7 @@ def list_commands(results: ResultCollection, margin: Sequence[str] = ()) -> tupl
     judged = ["--margin", *margin] if margin else []
     lines = [["boosters-eval", *(typed or derive_command(results, margin))]]
     if results.run_id:
-        lines.append(["boosters-eval", "report", "--run", results.run_id, *judged])
+        lines.append(["boosters-eval", "report", "--run", results.reference or results.run_id, *judged])
     return tuple(shlex.join(map(clean, words)) for words in lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, pick, require
+from boosters_eval.core.errors import ConfigError, pick, require
 from boosters_eval.metrics import pick_metric
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.diagrams import KINDS, collect_diagrams
@@ -44,8 +44,7 @@ def plot(
     margin: Any = None,
 ) -> Plot:
     """One chart per benchmark; `ranks` has one per booster."""
-    if kind not in get_args(PlotKind):
-        raise UnknownNameError("chart", kind, get_args(PlotKind))
+    kind = cast("PlotKind", pick("chart", kind, get_args(PlotKind)))
     for name, value in (("metric", metric), ("reference", reference)):
         require(name, value, (str, type(None)), "a name")
     if kind in KINDS.values():
