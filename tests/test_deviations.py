@@ -2,21 +2,37 @@
 
 import dataclasses
 import inspect
+import re
 import runpy
 import subprocess
 import sys
 import tomllib
 from importlib.util import find_spec
 from statistics import NormalDist
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 import boosters_eval
 import factories
-from boosters_eval import QUICK_SUITE, RUNNERS, BenchmarkError, ResultCollection, Task, TrainingConfig, is_regression
+from boosters_eval import (
+    QUICK_SUITE,
+    RUNNERS,
+    BenchmarkError,
+    MetricStats,
+    ResultCollection,
+    Task,
+    TrainingConfig,
+    is_regression,
+    load_baseline,
+)
 from boosters_eval.engine.limits import make_environment
+from boosters_eval.programs.gate.request import GateRequest
 from boosters_eval.programs.paper.evaluate import Evaluate
+from boosters_eval.programs.paper.lm import RetrievalArguments
+from boosters_eval.programs.paper.tolerances import GUIDELINES, find_tolerance
 from boosters_eval.programs.parity.method import METHODS
 from boosters_eval.programs.parity.request import ParityRequest
 from boosters_eval.programs.parity.run import SWEEP
@@ -100,6 +116,7 @@ def test_libraries_stop_early_by_their_own_loss():
 
 def test_the_quick_suite_has_all_libraries():
     assert {config.libraries for config in QUICK_SUITE.configs} == {LIBRARIES}
+    assert [config.name for config in QUICK_SUITE.configs] == ["california/gbdt", "breast_cancer/gbdt"]
 
 
 def test_metrics_need_no_scikit_learn():
@@ -147,13 +164,32 @@ def test_a_runner_inherits_what_the_rfc_lets_it_write():
 
 
 def test_what_measures_and_renders_is_not_public():
-    for name in ("measure_timing", "measure_memory", "render_report_template", "ReportMetadata"):
+    for name in ("measure_timing", "measure_memory", "run_benchmark", "render_report_template", "ReportMetadata"):
         assert not hasattr(boosters_eval, name)
 
 
 def test_the_modules_of_the_rfc_are_packages():
     for name in ("config", "suite", "results", "baseline", "datasets.synthetic", "tests"):
         assert find_spec(f"boosters_eval.{name}") is None
+
+
+def test_the_command_line_is_made_from_the_declarations_of_python():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {re.match(r"\w+", each)[0] for each in project["dependencies"]} & {"click", "typer"} == {"click"}
+    of_python = inspect.signature(boosters_eval.decide_gate).parameters
+    assert {"run", "baseline", "threshold"} <= of_python.keys() & GateRequest.parameters.keys()
+
+
+def test_baselines_are_where_the_shortcuts_look():
+    assert {path.stem for path in (ROOT / "tests" / "baselines").glob("*.json")} == {"check", "full", "quick"}
+    assert not (ROOT / "baselines").exists()
+
+
+def test_a_baseline_knows_its_config_and_no_spread_of_one_value():
+    config = load_baseline(ROOT / "tests" / "baselines" / "quick.json").config
+    assert (config.suite, len(config.seeds)) == ("quick", 3)
+    assert not isinstance(config, dict)
+    assert MetricStats.of({"42": 0.5}).std is None
 
 
 def test_the_bound_needs_no_scipy():
@@ -165,6 +201,19 @@ def test_the_methods_are_those_that_can_be_installed():
     assert {name.partition("-")[0] for name in METHODS} == {"pls", "pls2", "gbdt"}
     assert len(METHODS) == 13
     assert {len(method.sizes) for method in METHODS.values()} == {2, 3}
+    names = {backend for method in METHODS.values() for backend in method.backends}
+    assert "octave.plsregress" in names
+    assert not any("matlab" in name.lower() for name in names)
+
+
+def test_an_absolute_tolerance_that_nobody_states_excuses_nothing():
+    table: Any = SimpleNamespace(tolerance={})
+    stated = find_tolerance(table, "loss", "other", None)
+    assert (stated.absolute, stated.relative) == (None, GUIDELINES["other"].relative)
+
+
+def test_a_pass_key_is_hidden_in_as_many_tokens_as_most_models_take():
+    assert RetrievalArguments().lengths == (4096,)
 
 
 def test_the_main_binding_is_the_released_one():

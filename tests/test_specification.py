@@ -348,7 +348,8 @@ def test_a_report_is_named_by_date_commit_and_type(tmp_path):
     assert [path.suffix for path in paths] == [".md", ".json"]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d-\w+-comparison-report", path.stem) for path in paths)
     assert {path.parent for path in paths} == {tmp_path / "docs"}
-    assert generate_report(factories.collection(), "Comparison", tmp_path / "docs", ["MD", "JSON"]) == paths
+    spelled = generate_report(factories.collection(), "Comparison", tmp_path / "others", ["MD", "JSON"])
+    assert [path.name for path in spelled] == [path.name for path in paths]
 
 
 def test_an_error_needs_only_the_six_fields_of_the_rfc():
@@ -422,6 +423,107 @@ def test_a_quality_report_in_json_serves_as_results_and_as_a_baseline(tmp_path):
 )
 def test_metrics_are_known_by_the_spelling_of_the_rfc(written, spec):
     assert get(written).spec == spec
+
+
+# The algorithms of RFC-0003 as it writes them: matrices are lists of columns.
+
+
+def rmse_of_the_rfc(predictions, labels, weights):
+    total_rmse = 0.0
+    for pred_col, label_col in zip(predictions, labels, strict=True):
+        sum_sq_error = sum_weights = 0.0
+        for i in range(len(pred_col)):
+            error = pred_col[i] - label_col[i]
+            w = weights[i] if weights is not None else 1.0
+            sum_sq_error += w * error * error
+            sum_weights += w
+        total_rmse += math.sqrt(sum_sq_error / sum_weights)
+    return total_rmse / len(predictions)
+
+
+def logloss_of_the_rfc(predictions, labels, weights):
+    sum_loss = sum_weights = 0.0
+    for i in range(len(predictions[0])):
+        p = min(max(predictions[0][i], 1e-15), 1.0 - 1e-15)
+        y = labels[0][i]
+        w = weights[i] if weights is not None else 1.0
+        sum_loss += w * -(y * math.log(p) + (1.0 - y) * math.log(1.0 - p))
+        sum_weights += w
+    return sum_loss / sum_weights
+
+
+def auc_of_the_rfc(predictions, labels, weights):
+    indices = sorted(range(len(predictions[0])), key=lambda i: -predictions[0][i])
+    weights = [1.0] * len(indices) if weights is None else weights
+    total_pos = sum(weights[i] for i in indices if labels[0][i] == 1.0)
+    total_neg = sum(weights[i] for i in indices if labels[0][i] != 1.0)
+    if total_pos == 0 or total_neg == 0:
+        return 0.5
+    auc = cum_pos = 0.0
+    for idx in indices:
+        if labels[0][idx] == 1.0:
+            cum_pos += weights[idx]
+        else:
+            auc += weights[idx] * cum_pos
+    return auc / (total_pos * total_neg)
+
+
+def accuracy_of_the_rfc(predictions, labels, weights):
+    correct = total = 0.0
+    for i in range(len(labels[0])):
+        pred_class, max_prob = 0, predictions[0][i]
+        for k in range(1, len(predictions)):
+            if predictions[k][i] > max_prob:
+                max_prob, pred_class = predictions[k][i], k
+        w = weights[i] if weights is not None else 1.0
+        correct += w * (pred_class == int(labels[0][i]))
+        total += w
+    return correct / total
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "algorithm", "columns"),
+    [
+        *(("Rmse", rmse_of_the_rfc, 1), ("Rmse", rmse_of_the_rfc, 3), ("LogLoss", logloss_of_the_rfc, 1)),
+        *(("Auc", auc_of_the_rfc, 1), ("MultiAccuracy", accuracy_of_the_rfc, 4)),
+    ],
+)
+def test_an_algorithm_of_the_rfc_gives_the_same_value(name, algorithm, columns, weighted):
+    rng = np.random.default_rng(3)
+    scores = rng.random((200, columns)).astype(np.float32)
+    if name == "MultiAccuracy":
+        scores /= scores.sum(axis=1, keepdims=True)
+        labels = rng.integers(0, columns, (200, 1))
+    else:
+        labels = rng.random((200, columns)) if name == "Rmse" else rng.integers(0, 2, (200, 1))
+    weights = rng.random(200) if weighted else None
+    of_the_rfc = algorithm(scores.T.astype(float).tolist(), labels.T.tolist(), weights)
+    predictions, truth = (
+        matrix[:, 0] if matrix.shape[1] == 1 else np.asfortranarray(matrix) for matrix in (scores, labels)
+    )
+    value = get(name).compute(predictions, truth, weights)
+    assert isinstance(value, float)  # its DD-1
+    assert value == pytest.approx(of_the_rfc, rel=1e-12)
+
+
+# The variants of its enum with what they hold, and the column "Higher is Better" of its table.
+VARIANTS = {
+    **dict.fromkeys(("Rmse", "Mae", "Mape", "LogLoss", "MultiLogLoss"), ({}, False)),
+    **dict.fromkeys(("RSquared", "Auc", "MultiAccuracy"), ({}, True)),
+    "PinballLoss": ({"alphas": [0.1, 0.9]}, False),
+    "Accuracy": ({"threshold": 0.7}, True),
+    "F1": ({"threshold": 0.3}, True),
+}
+
+
+@pytest.mark.parametrize(("name", "held"), VARIANTS.items())
+def test_a_variant_of_the_rfc_holds_its_parameters_and_knows_what_is_better(name, held):
+    parameters, higher_is_better = held
+    metric = get(name, **parameters)
+    assert metric.higher_is_better is higher_is_better
+    assert get(metric.spec) == metric == get(metric)
+    assert isinstance(metric.name, str)
 
 
 def test_names_of_the_rfc_are_known_whatever_their_case():

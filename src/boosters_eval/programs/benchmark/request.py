@@ -424,7 +424,9 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
     )
     skip_missing: bool = parameter(False, help="Run without the data sets that cannot be downloaded.")
     libraries: Any = libraries_parameter(f"Run only these libraries{BUILDS} Default: all of the suite.")
-    seeds: int | str | None = seeds_parameter(f"{_SEEDS} Default: those that the suite or its configs name.", auto=True)
+    seeds: int | str | None = seeds_parameter(
+        f"{_SEEDS} Default: the variable BOOSTERS_EVAL_SEEDS, or those that the suite or its configs name.", auto=True
+    )
     cv: str | int | None = _cv_parameter()
     splits: Literal["balanced", "random"] | None = splits_parameter(None)
     metrics: Any = metrics_parameter("Further metrics besides those of the suite.")
