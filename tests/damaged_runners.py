@@ -71,6 +71,15 @@ class OneClassIgnored(LightGBMRunner):
         return said
 
 
+class LabelsSwapped(LightGBMRunner):
+    """Of two classes, each is learned as the other."""
+
+    @classmethod
+    def build(cls, translation, data):
+        two = translation.request.task is Task.BINARY
+        return super().build(translation, replace(data, y=1 - data.y) if two else data)
+
+
 class StoppingIgnored(_Changed):
     """Training goes on to the last round."""
 

@@ -107,6 +107,53 @@ def test_a_bias_among_other_changes_is_a_base_score_only_if_all_rows_have_it():
     assert "base score" not in "".join(explain(side(Task.REGRESSION, said), side(Task.REGRESSION, some)))
 
 
+def test_a_bias_that_later_trees_made_up_for_in_part_is_a_base_score_too():
+    said = np.sort(about(Task.REGRESSION, factor=0.0))
+    noise = 0.05 * np.cos(3 * np.arange(N))
+    left = np.repeat((-0.03, 0.2, 0.22, 0.4), N // 4)  # of what training began with, by quarters
+    (told,) = explain(side(Task.REGRESSION, said), side(Task.REGRESSION, said + left + noise))
+    assert told.endswith(" higher on average: the base score")
+
+
+def test_what_was_multiplied_is_no_base_score():
+    said = 5 + about(Task.REGRESSION)
+    assert explain(side(Task.REGRESSION, said), side(Task.REGRESSION, 1.03 * said)) == (
+        "all predictions were multiplied by 1.03",
+    )
+
+
+LEARNED_LESS = {"trees": 50, "leaves": 700, "training": 0.3}, {"trees": 50, "leaves": 600, "training": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "told"),
+    [
+        (Task.BINARY, lambda said: 1 - said, "classes 0 and 1 changed places: the labels"),
+        (Task.REGRESSION, lambda said: 0.1 - 0.9 * said, "high and low predictions changed places: the labels"),
+        (Task.MULTICLASS, lambda said: said[:, [1, 0, 2]], "classes changed places (0 → 1 and 1 → 0): the labels"),
+        (Task.MULTICLASS, lambda said: np.roll(said, 1, axis=1), "changed places (0 → 1, 1 → 2 and 2 → 0)"),
+        (Task.MULTICLASS, lambda said: np.roll(said, 1, axis=0), "the same predictions, but for other rows"),
+        (Task.REGRESSION, lambda said: np.roll(said, 1), "the same predictions, but for other rows: their order"),
+    ],
+)
+def test_predictions_that_changed_places_are_told_as_such_and_not_as_less_learning(task, change, told):
+    varied = 1 + 0.1 * np.cos(np.arange(N))  # so that no two are alike
+    said = about(task) ** varied[:, None] if task is Task.MULTICLASS else about(task) * varied
+    said = said / said.sum(axis=1, keepdims=True) if task is Task.MULTICLASS else said
+    then, now = (side(task, each, facts=facts) for each, facts in zip((said, change(said)), LEARNED_LESS, strict=True))
+    (found,) = explain(then, now)
+    assert told in found
+
+
+def test_a_class_that_is_hardly_predicted_any_more_is_told_with_its_rows():
+    said, mine = about(Task.MULTICLASS), LABELS[Task.MULTICLASS] == 1
+    now = np.where((mine & (np.arange(N) > 30))[:, None], (0.5, 0.2, 0.3), said)
+    now = now + 1e-6 * np.cos(np.arange(N))[:, None] * np.array((1, -1, 0))
+    before = 2 * int(mine.sum())
+    then, later = (side(Task.MULTICLASS, each, facts=one) for each, one in zip((said, now), LEARNED_LESS, strict=True))
+    assert explain(then, later) == (f"class 1 is hardly predicted any more (20 rows, {before} before)",)
+
+
 def test_where_nothing_that_was_recorded_moved_but_the_predictions_that_is_said():
     said, facts = about(Task.MULTICLASS), {"trees": 150, "leaves": 2000}
     right = np.eye(3)[LABELS[Task.MULTICLASS].astype(int)]

@@ -103,6 +103,7 @@ def checked(recorded):
         (damaged_runners.BaseScoreOff, BC, Status.UNDECIDED, "all log odds moved alike, by +0.5"),
         (damaged_runners.NoBaseScore, CA, Status.DRIFT, "lower on average: the base score"),
         (damaged_runners.OneClassIgnored, IRIS, Status.REGRESSION, "class 1 is never predicted any more"),
+        (damaged_runners.LabelsSwapped, BC, Status.REGRESSION, "classes 0 and 1 changed places: the labels"),
         (damaged_runners.SlowLearner, CA, Status.DRIFT, "each tree learns less (learning rate"),
         (damaged_runners.WrongDefault, CA, Status.REGRESSION, "with as many trees: a limit on their growth"),
     ],

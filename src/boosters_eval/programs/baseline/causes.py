@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.core.text import count_of
+from boosters_eval.core.text import count_of, join_words
 from boosters_eval.metrics import find, label
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.baseline.snapshot import describe_changed_parameters
@@ -31,9 +31,14 @@ _LITTLE = 0.002  # and of the score on training rows
 _MOST = 0.8  # of the loss: then it is of one class or slice
 _STEADY, _BIASED = 2.0, 0.1  # standard deviations that a common shift has at least, and a bias of large samples
 _SLICES = 4  # of the target
+_NAMED = 5  # classes in a sentence
 _FEW_ROWS, _SURELY = 20, 3.0  # of a part of the rows; standard errors that its mean loss is away from 0
 _UNMOVED = 0.02  # of the rows, predicted as before to the last bit: no training leaves so many
-_COMMON = 0.6  # how much less, or more, than the mean the rows of a quarter may move where all move for one reason
+_COMMON = 1.2  # how much less, or more, than the mean the rows of a quarter may move where all move for one reason
+_MIDDLE = 0.2  # and the row in the middle
+_EXACT = 0.05  # what a factor may leave of what moved
+_RELATED = 0.5  # correlation of predictions that changed places
+_SELDOM = 0.25  # of the rows of a class: if fewer are predicted now, it is hardly learned
 _TINY = 1e-12
 
 
@@ -157,7 +162,8 @@ class _Moved:
 
     def describe_data(self, *, only_weighted: bool) -> str:
         """What of the training rows was not learned, if that can be told from what is predicted."""
-        return self._describe_lost_class() or (self._describe_weights() if only_weighted else "")
+        told = self._describe_exchange() or self._describe_lost_class()
+        return told or (self._describe_weights() if only_weighted else "")
 
     def describe_part(self) -> str:
         """Whether only some rows moved, as where the same model reads or bounds these otherwise."""
@@ -167,15 +173,43 @@ class _Moved:
         said = f"only {_share(moved.mean())} of the predictions moved, the others are bit-identical"
         return f"{said}: not the model, but how it reads these rows (missing values, categories) or bounds them"
 
+    def _describe_exchange(self) -> str:
+        """Whether predictions changed places: those of rows, of classes, or of high and low values."""
+        if len(self.y) < _FEW_ROWS or np.array_equal(self.then, self.now):
+            return ""
+        if np.array_equal(np.sort(self.then, axis=0), np.sort(self.now, axis=0)):
+            return "the same predictions, but for other rows: their order"
+        if self.then.ndim > 1:
+            return self._describe_swap() if self.task.is_classification else ""
+        if _correlate(*(_link(side, self.task) for side in (self.then, self.now))) > -_RELATED:
+            return ""
+        what = "classes 0 and 1" if self.task is Task.BINARY else "high and low predictions"
+        return f"{what} changed places: the labels"
+
+    def _describe_swap(self) -> str:
+        """Which classes are predicted as others were."""
+        then, now = (np.log(np.clip(side, 1e-9, 1)) for side in (self.then, self.now))
+        alike = np.array([[_correlate(one, other) for other in now.T] for one in then.T])
+        place = alike.argmax(axis=1)
+        swapped = [f"{one} → {other}" for one, other in enumerate(place) if one != other]
+        if not swapped or len(set(place)) < len(place) or alike.max(axis=1).min() < _RELATED:
+            return ""
+        return f"classes changed places ({join_words(swapped, most=_NAMED)}): the labels"
+
     def _describe_lost_class(self) -> str:
         if not self.task.is_classification:
             return ""
         chosen = [side.argmax(axis=1) if side.ndim > 1 else side > 0.5 for side in (self.then, self.now)]
+        seldom = ""
         for one in np.unique(self.y).astype(np.int64):
             before, after = (int((side == one).sum()) for side in chosen)
             if before and not after:
                 return f"class {one} is never predicted any more ({count_of(before, 'row')} before)"
-        return ""
+            if before - after >= _FEW_ROWS and after <= _SELDOM * before:
+                seldom = (
+                    seldom or f"class {one} is hardly predicted any more ({count_of(after, 'row')}, {before} before)"
+                )
+        return seldom
 
     def _describe_weights(self) -> str:
         """Whether rows gained that weigh little, and those lost that weigh much."""
@@ -212,9 +246,11 @@ class _Moved:
         then, now = (_link(side, self.task) for side in (self.then, self.now))
         moved = now - then
         mean, spread = float(moved.mean()), float(moved.std())
+        where = "log odds" if self.task is Task.BINARY else "predictions"
         if abs(mean) > max(_STEADY * spread, _TINY):
-            where = "log odds" if self.task is Task.BINARY else "predictions"
-            return f"all {where} moved alike, by {mean:+.3g} on average: the base score"
+            factor = _find_factor(then, now)
+            told = f"moved alike, by {mean:+.3g} on average: the base score"
+            return f"all {where} {told if factor is None else f'were multiplied by {factor:.4g}'}"
         if self.then.ndim > 1 or self.task is Task.RANKING or not _is_common(moved, then):
             return ""
         if abs(mean) > (_BIASED + 4 / math.sqrt(len(moved))) * spread:  # other causes move as many up as down
@@ -261,7 +297,21 @@ def _is_common(moved: Floats, then: Floats) -> bool:
     place = np.searchsorted(np.quantile(then, np.linspace(0, 1, _SLICES + 1)[1:-1]), then, side="right")
     parts = [float(moved[place == one].mean()) for one in np.unique(place)]
     ratios = np.array([*parts, float(np.median(moved))]) / float(moved.mean())
-    return bool((np.abs(ratios[:-1] - 1) < _COMMON).all() and abs(ratios[-1] - 1) < _COMMON / 3)
+    return bool((np.abs(ratios[:-1] - 1) < _COMMON).all() and abs(ratios[-1] - 1) < _MIDDLE)
+
+
+def _find_factor(then: Floats, now: Floats) -> float | None:
+    """What all were multiplied by; None where something else happened."""
+    whole = float(then.ravel() @ then.ravel())
+    factor = float(then.ravel() @ now.ravel()) / whole if whole else 1.0
+    left = float(np.square(now - factor * then).sum())
+    return factor if left <= _EXACT**2 * (factor - 1) ** 2 * whole else None
+
+
+def _correlate(one: Floats, other: Floats) -> float:
+    """0 where one of them does not vary."""
+    spreads = float(one.std() * other.std())
+    return float(((one - one.mean()) * (other - other.mean())).mean()) / spreads if spreads > _TINY else 0.0
 
 
 def _link(values: Floats, task: Task) -> Floats:
