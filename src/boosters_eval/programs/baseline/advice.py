@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.distributions import normalized
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.engine.cell import Outcome, make_key
 from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.benchmark.earlier import read_earlier
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.sources import find_project, list_commits
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import BenchmarkResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from boosters_eval.engine.cell import Build
     from boosters_eval.engine.folder import Run
     from boosters_eval.programs.baseline.findings import Check, Finding
     from boosters_eval.programs.baseline.model import BaselineResult
@@ -91,16 +97,30 @@ def _bisections(
     good, bad = taken.baseline.git_sha, results.metadata.facts.git_sha
     for library, finding in by_library.items():
         between = f"--versions {quote('..'.join(finding.upgrade))}" if finding.upgrade else ""
-        if not between and good and bad and good != bad:
+        then = recorded[finding.config, finding.library]
+        before, first = then.build, ""
+        now = results.metadata.facts.targets.get(library)
+        if not between and good and bad and good != bad and _has_commits(before, library, f"{good}..{bad}"):
             between = f"--folder . --commits {quote(f'{good}..{bad}')}"
+        elif not between and before is not None and now is not None and before.digest != now.digest:
+            first, between = f"with the sources of {library}: ", "--folder SOURCES --commits GOOD..BAD"
         if not between:
             continue
-        then = recorded[finding.config, finding.library]
         training = _training(results.metadata.configs.get(finding.config, {}))
         asked = f" --param {' '.join(map(quote, training))}" if training else ""
         about = f"--library {quote(library)} --dataset {quote(then.dataset or finding.config.partition('/')[0])}"
-        commands.append(f"boosters-eval bisect {about} --metric {quote(finding.metric)} {between}{asked}")
+        commands.append(f"{first}boosters-eval bisect {about} --metric {quote(finding.metric)} {between}{asked}")
     return commands
+
+
+def _has_commits(build: Build | None, label: str, commits: str) -> bool:
+    """Whether these are commits of the library in this folder, and not of what only uses it."""
+    library = (build.library if build else None) or label
+    if library not in RUNNERS or find_project(Path()) not in map(normalized, RUNNERS[library].distributions):
+        return False
+    with suppress(ConfigError):
+        return bool(list_commits(Path(), commits))
+    return False
 
 
 def _training(config: Mapping[str, Any]) -> list[str]:

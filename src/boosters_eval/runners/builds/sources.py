@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from boosters_eval.core.commands import make_pip_command, run_command
+from boosters_eval.core.distributions import normalized
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.files import compute_digest
 from boosters_eval.core.files import find_home as home_of
@@ -52,6 +54,16 @@ class Commit:
     @property
     def short(self) -> str:
         return self.sha[:_SHORT]
+
+
+def find_project(folder: Path) -> str | None:
+    """The normalized name of what pip would build there; None where nothing says it."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text()).get("project", {})
+    except (OSError, ValueError):
+        return None
+    name = project.get("name") if isinstance(project, dict) else None
+    return normalized(name) if isinstance(name, str) else None
 
 
 def list_commits(folder: Path, text: str) -> list[Commit]:
