@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -137,6 +138,19 @@ def test_what_the_run_says_otherwise_is_a_fault_even_with_a_new_digest(place, ch
     edit(place, change)
     (name,) = json.loads((place / "b.json").read_text())["sources"]
     assert audit(place).faults == (fault.replace("RUN", name),)
+
+
+@pytest.mark.parametrize(
+    ("later", "whole", "told"),
+    [(timedelta(hours=1), False, "before its pairs were, or after"), (timedelta(days=400), True, "in the future")],
+)
+def test_a_baseline_is_not_younger_than_its_pairs_nor_than_today(place, later, whole, told):
+    def date(raw):
+        for part in (raw, *(raw["sources"].values() if whole else ())):
+            part["recorded_at"] = (datetime.fromisoformat(part["recorded_at"]) + later).isoformat()
+
+    edit(place, date)
+    assert audit(place).faults == (f"it says that it was recorded {told}",)
 
 
 @pytest.mark.parametrize("field", ["git_sha", "machine", "nothing"])

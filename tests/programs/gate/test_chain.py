@@ -57,7 +57,8 @@ def make_worse(raw):
 
 def test_an_untouched_baseline_is_verified_whole(here, capsys):
     assert run(["verify", "released.json"]) == 0
-    assert capsys.readouterr().out == "released.json: as it was recorded\n"
+    when = json.loads((here / "released.json").read_text())["recorded_at"][:10]
+    assert capsys.readouterr().out == f"released.json: as it was recorded, by its own word on {when}\n"
     assert decide() == 1  # two data sets are too few for a promotion, but it is decided
     assert json.loads((here / "decision.json").read_text())["source"]["baseline_unchecked"] == []
     assert run(["verify", "decision.json"]) == 0

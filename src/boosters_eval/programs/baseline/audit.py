@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.model import Baseline, Source
 
 _OF_RUN = ("run_id", "boosters_eval_version", "git_sha", "machine")
+_CLOCKS_APART = timedelta(days=1)  # of the machine that recorded it and this one
 _OF_WHOLE_RUN = ("config", "libraries", "boosters_version", "absent")  # depends on which pairs are recorded
 
 
@@ -59,8 +60,7 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
         unproven.append(f"no run vouches for {count_of(alone, 'pair')}")
     if baseline.accepted:
         unproven.append("the reasons for what got worse, which are their author's")
-    if any(baseline.recorded_at < source.recorded_at for source in baseline.sources.values()):
-        faults.append("it says that it was recorded before its pairs were")
+    faults += _judge_date(baseline)
     for name, source in baseline.sources.items():
         folder = RunFolder(find_home(home) / "runs" / source.run_id)
         if source.attempt in folder.attempts():
@@ -71,6 +71,14 @@ def audit_baseline(path: Path, home: Path | None = None) -> BaselineAudit:
     if len(baseline.sources) > 1:
         unproven.append("which pairs it has and what it says besides them, as it was merged from several runs")
     return BaselineAudit(tuple(faults), tuple(unproven), tuple(elsewhere))
+
+
+def _judge_date(baseline: Baseline) -> Iterator[str]:
+    """When it was recorded is when the last of its pairs were."""
+    if baseline.sources and baseline.recorded_at != max(one.recorded_at for one in baseline.sources.values()):
+        yield "it says that it was recorded before its pairs were, or after"
+    if baseline.recorded_at > datetime.now(UTC) + _CLOCKS_APART:
+        yield "it says that it was recorded in the future"
 
 
 def find_beginning(run: Run) -> datetime | None:

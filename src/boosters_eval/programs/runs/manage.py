@@ -17,7 +17,7 @@ from boosters_eval.core.files import find_home as home_of
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.core.findings import Findings, Removable, Removal
 from boosters_eval.core.terms import named, tell
-from boosters_eval.core.text import count_of, format_size
+from boosters_eval.core.text import clean, count_of, format_size
 from boosters_eval.engine import runs
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read_journal
@@ -325,7 +325,10 @@ def verify_file(request: VerifyRequest) -> Verification:
     if not isinstance(raw, dict) or not {"recorded_at", "results"} <= raw.keys():
         return verify_decision(request)
     audit = audit_baseline(file, request.home)
-    told = "; ".join(("as it was recorded", *(f"not checked: {end}" for end in audit.unchecked)))
+    when = str(raw["recorded_at"])[:10]
+    told = "; ".join(
+        (f"as it was recorded, by its own word on {clean(when)}", *(f"not checked: {end}" for end in audit.unchecked))
+    )
     return Verification(tuple((str(file), fault) for fault in audit.faults) or ((str(file), ""),), told)
 
 
