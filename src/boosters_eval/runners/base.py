@@ -127,6 +127,7 @@ class Runner(ABC):
     # imported inside the clock, and what several libraries have in common is imported once for all of them.
     dependencies: ClassVar[tuple[str, ...]] = ("numpy",)
     explaining: ClassVar[tuple[str, ...]] = ()  # modules that `attributions` needs besides, imported only for it
+    joint: ClassVar[tuple[Task, ...]] = ()  # tasks in which one tree serves all outputs
     # How to get a build that trains on CUDA devices; empty: the library, or its runner, knows no device but the CPU.
     cuda_build: ClassVar[str] = ""
     installation: ClassVar[Installation | None] = None  # None: the library of this environment

@@ -208,6 +208,7 @@ class CatBoostRunner(TableRunner):
     distributions = ("catboost",)
     dependencies = ("numpy", "pandas", "scipy.sparse")
     install = "catboost"
+    joint = (Task.MULTICLASS, Task.REGRESSION)
     cuda_build = "pip install catboost, on Linux or Windows"
     editions = _EDITIONS
 

@@ -22,6 +22,15 @@ def test_variants_set_the_librarys_own_parameters_and_all_else_is_its_default(ho
     assert not any(result.marks for result in found.results)
 
 
+@pytest.mark.parametrize(
+    ("library", "name", "trees"), [("catboost", "iterations", 7), ("xgboost", "num_boost_round", 21)]
+)
+def test_rounds_are_counted_as_the_library_grows_its_trees(home, library, name, trees):
+    """One for all three classes, or one for each."""
+    (found,) = compare("iris", libraries=library, profile="defaults", variants={"few": {name: 7}}, seeds=1).results
+    assert (found.n_trees_trained, found.n_rounds_trained) == (trees, 7)
+
+
 def test_command_line_reads_numbers_truth_and_texts(home, tmp_path, capsys):
     out = tmp_path / "out.json"
     variants = ("now:", "other:learning_rate=0.3,early_stopping=false,max_iter=7")

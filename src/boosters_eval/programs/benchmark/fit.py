@@ -132,7 +132,7 @@ def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase:
         # A paper has its own references instead of trivial rules.
         "trivial": None if spec.protocol is not None else score_rules(spec, table, split) or None,
         **measured_fields(loaded, translation, done),
-        "n_rounds_trained": _count_rounds(spec, done.facts.n_trees),
+        "n_rounds_trained": _count_rounds(spec, loaded, done.facts.n_trees),
         "training_score": None if spec.protocol is not None else _score_training(spec, loaded, translation, done, data),
         "peak_memory_mb": needed.peak_mb,
         "first_use_mb": needed.first_use_mb,
@@ -208,10 +208,10 @@ def _score(
     return metrics, tuple(said)
 
 
-def _count_rounds(spec: FitSpec, trees: int | None) -> int | None:
+def _count_rounds(spec: FitSpec, runner: type[Runner], trees: int | None) -> int | None:
     """The rounds of so many trees: most libraries grow one for each class, quantile or target."""
     found = {Task.MULTICLASS: spec.n_classes, Task.QUANTILE: len(spec.quantiles), Task.REGRESSION: len(spec.targets)}
-    outputs = found.get(spec.task) or 1
+    outputs = 1 if spec.task in runner.joint else found.get(spec.task) or 1
     if trees is None or trees == spec.training.n_estimators or trees % outputs:
         return trees
     return trees // outputs
