@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import factories
+from boosters_eval import check_baseline
 from boosters_eval.cli.app import run
 from boosters_eval.programs.baseline.findings import CheckDocument, Status
 from boosters_eval.programs.baseline.model import load_baseline
@@ -264,6 +266,89 @@ def test_the_verdict_is_written_for_programs(noisy, capsys):
     assert check("base.json", "--results", "noisy.json", "-q", "--statistical", "--verdict", "out/v.json") == 1
     document = CheckDocument.model_validate_json(Path("out/v.json").read_text())
     assert (document.exit_code, document.pairs[0].status, document.pairs[0].seeds_needed) == (1, Status.UNDECIDED, 23)
+
+
+def _changed(name, **changes):
+    """Results of which each cell of boosters is another one."""
+    results = collection()
+    results.results = [one.model_copy(update=changes) if one.library == "boosters" else one for one in results.results]
+    results.to_json(name)
+    return name
+
+
+def _crash_of_another():
+    results = collection(libraries=("boosters",))
+    results.errors = [factories.error("california/gbdt", "xgboost", seed) for seed in derive_seeds(3)]
+    results.to_json("other.json")
+    return "other.json"
+
+
+def _not_run():
+    collection(libraries=("xgboost",)).to_json("part.json")
+    return "part.json"
+
+
+def _recorded_with_times():
+    _changed("timed.json", train_time_s=1.0, predict_time_s=0.1)
+    assert run(["baseline", "record", "timed-base.json", "--results", "timed.json", "-q"]) == 0
+    return "timed.json"
+
+
+def _turned():
+    document = json.loads(Path("base.json").read_text())
+    document["results"][0]["higher_is_better"] = True
+    Path("turned.json").write_text(json.dumps(document))
+    return "same.json"
+
+
+def _few():
+    few = collection()
+    few.results = [one for one in few.results if one.seed == 42]
+    few.to_json("few.json")
+    return "few.json"
+
+
+# By the beginning of each row of the table on the page: the results, the options, and what the verdict says.
+FINDINGS = {
+    "regression: the primary metric": (lambda: "worse.json", [], "❌ Regression detected"),
+    "undecided: beyond tolerance": (lambda: "noisy.json", ["--statistical"], "but undecided in 1 config"),
+    "crashed: a cell failed": (lambda: "crashed.json", ["--continue-on-error"], "crashed, cell 42"),
+    "skipped: in the baseline": (_not_run, [], "in the baseline, but boosters was not run at all"),
+    "skipped: fewer cells": (_few, [], "only 1 of the 3 recorded cells were run"),
+    "not comparable": (lambda: _changed("data.json", data_digest="f" * 64), [], "the data is not the recorded data"),
+    "a cell failed or did not run": (_crash_of_another, ["--libraries-under-test", "boosters"], "3 cells failed"),
+    "more cells are flaky": (lambda: "flaky.json", ["--allow-flaky", "1"], "2 flaky cells"),
+    "nothing that counts": (lambda: "upgrade.json", ["-l", "xgboost"], "Nothing that counts was compared"),
+    "the file is not a baseline": (
+        lambda: "same.json",
+        ["--baseline", "broken.json"],
+        "is not a boosters-eval baseline",
+    ),
+    "the file contradicts": (_turned, ["--baseline", "turned.json"], "higher_is_better must be false"),
+    "the baseline was recorded from": (_recorded_with_times, ["--baseline", "timed-base.json"], "from this very run"),
+}
+
+
+def test_each_row_of_the_table_of_exit_codes_is_so(noisy, flaky, capsys):
+    Path("broken.json").write_text("{}")
+    page = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text().partition("| Finding | Exit code |")[2]
+    rows = [line.strip("| ").rsplit(" | ", 1) for line in page.partition("\n\n")[0].splitlines()[2:]]
+    (bad,) = [int(code) for finding, code in rows if finding.startswith("not a number")]
+    results = collection()
+    results.results[0] = results.results[0].model_copy(update={"metrics": {"rmse": math.nan}})
+    assert check_baseline("base.json", results=results).exit_code == bad
+    for finding, code in rows:
+        if finding.startswith("not a number"):  # no file holds such a score
+            continue
+        (case,) = [case for begin, case in FINDINGS.items() if finding.startswith(begin)]
+        results, options, told = case[0](), case[1], case[2]
+        asked = [*([] if "--baseline" in options else ["base.json"]), "--results", results, *options]
+        capsys.readouterr()
+        assert check(*asked) == int(code), finding
+        captured = capsys.readouterr()
+        assert told in captured.out + captured.err, finding
+        assert (check(*asked, "--no-fail-on-regression") == 0) == (code == "1"), finding
+    assert len(rows) == len(FINDINGS) + 1
 
 
 def test_a_baseline_that_turns_a_metric_around_is_refused(files, capsys):

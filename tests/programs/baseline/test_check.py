@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.programs.baseline.check import check, is_regression
+from boosters_eval.programs.baseline.document import summarize_check
 from boosters_eval.programs.baseline.findings import CheckRules, Status
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.records import RunMetadata, Unsupported
@@ -184,6 +185,17 @@ def test_a_config_all_of_whose_libraries_crashed_is_a_regression(make, against):
     run = make.run(configs=("california/gbdt",))
     run.errors = [make.error("breast_cancer/gbdt", library) for library in ("boosters", "xgboost")]
     assert status(against(run), "breast_cancer/gbdt") is Status.CRASHED
+
+
+def test_where_everything_crashed_nothing_is_said_of_how_it_was_compared(make):
+    run, whole = make.run(), make.run()
+    run.errors = [make.error(one.config_name, one.library) for one in run.results]
+    run.results.clear()
+    found = check(Snapshot.of_baseline(make_baseline(whole)), Snapshot.of_run(run), name="b.json")
+    assert found.exit_code == ExitCode.REGRESSION
+    assert not any("were compared" in line for line in summarize_check(found))
+    same = check(Snapshot.of_baseline(make_baseline(whole)), Snapshot.of_run(make.run()), name="b.json")
+    assert any("Only means were compared" in line for line in summarize_check(same))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -128,7 +128,7 @@ def _tell_passed(check: Check) -> str:
 
 
 def _tell_without(check: Check) -> Iterator[str]:
-    if check.without and check.name:
+    if check.without and check.name and any(finding.change is not None for finding in check.findings):
         have = "have" if " and " in check.without else "has"
         what = "Splits were tested" if _tested(check) else "Only means were compared"
         yield f"{what}: {check.without} {have} no predictions, so no row could be tested."
