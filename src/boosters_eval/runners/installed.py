@@ -107,10 +107,12 @@ def _adapter(runner: type[Runner]) -> Iterator[tuple[str, str]]:
 
 
 def _modified(file: str) -> float | None:
+    """When it was written here: a copy may keep the time of what it was copied from, but not that of its own entry."""
     try:
-        return os.stat(file).st_mtime  # noqa: PTH116 (of a thousand files)
+        found = os.stat(file)  # noqa: PTH116 (of a thousand files)
     except OSError:
         return None
+    return max(found.st_mtime, found.st_ctime)
 
 
 def _is_shadowed(package: str, root: str) -> bool:

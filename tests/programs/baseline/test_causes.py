@@ -214,6 +214,14 @@ def test_rows_of_little_weight_that_gain_while_others_lose_are_told_as_the_weigh
     assert "the weights" not in "".join(explain(then, worse))
 
 
+def test_weights_that_were_lost_are_told_where_light_rows_have_the_opposite_labels():
+    y, light = LABELS[Task.REGRESSION], np.arange(N) % 2 == 0
+    shape, weights, noise = y / np.where(light, -1, 1), np.where(light, 0.2, 5.0), 0.1 * np.cos(np.arange(N))
+    then, now = (side(Task.REGRESSION, sign * shape + noise, weights=weights) for sign in (1, -1))
+    (told,) = explain(then, now)
+    assert told.endswith(": the weights")
+
+
 def test_where_only_some_predictions_moved_it_is_not_the_model():
     said = about(Task.REGRESSION)
     (told,) = explain(side(Task.REGRESSION, said), side(Task.REGRESSION, said + 3.0 * (SIGNS > 0)))

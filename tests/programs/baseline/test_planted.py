@@ -149,7 +149,11 @@ def test_since_when_it_is_so_and_the_next_command_are_told(checked, recorded):
     found, pairs = checked(damaged_runners.FewerTrees)
     assert re.fullmatch(r"new in this run; run \w+ \(.*\) still predicted as recorded", pairs[CA].since)
     assert pairs[CA].since in str(found)
-    (command,) = found.next  # the commit is the recorded one, so there is nothing to bisect
+    bisect, command = found.next  # the commit is the recorded one, so the change is in the library's own sources
+    assert bisect.startswith(
+        "with the sources of lightgbm: boosters-eval bisect --library lightgbm --dataset california"
+    )
+    assert "--folder SOURCES --commits GOOD..BAD" in bisect
     assert command.startswith(f"if it is intended: boosters-eval baseline update {recorded / 'b.json'} --run ")
 
 

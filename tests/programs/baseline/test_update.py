@@ -111,7 +111,8 @@ def test_record_replaces_a_baseline_only_where_nothing_is_lost(files, capsys):
     assert "--force" in told
     assert run([*record, "boosters.json"]) == 3
     assert "2 pairs would go (california/gbdt xgboost and breast_cancer/gbdt xgboost)" in capsys.readouterr().err
-    assert run([*record, "boosters.json", "--force"]) == 0
+    assert run([*record, "boosters.json", "--force", "--quiet"]) == 0
+    assert "Warning: by --force, 2 pairs" in capsys.readouterr().err
     assert len(values()) == 2
 
 

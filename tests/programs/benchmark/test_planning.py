@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import types
 import zipfile
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from boosters_eval.engine.plan import Plan
 from boosters_eval.programs.benchmark.spec import model_seed
+from boosters_eval.runners import installed
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.installed import installed_build
 from tiny import plan_of, prepare_tiny, run_tiny, tiny_config
@@ -66,6 +68,16 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
     assert recorded == installed_build(Acme)
     import os
 
+    real, code = os.stat, str(package / "__init__.py")
+
+    def stat(path, **options):  # an older file was copied over it later, with its time
+        found = real(path, **options)
+        later = 3600 if str(path) == code else 0
+        return types.SimpleNamespace(st_mtime=found.st_mtime - later, st_ctime=found.st_ctime + later)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(installed, "os", types.SimpleNamespace(stat=stat))
+        assert installed_build(Acme).digest != recorded.digest
     (package / "__init__.py").write_text("x = 2\n")
     os.utime(package / "__init__.py", (2e9, 2e9))
     assert installed_build(Acme).digest != recorded.digest

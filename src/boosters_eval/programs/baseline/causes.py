@@ -162,8 +162,8 @@ class _Moved:
 
     def describe_data(self, *, only_weighted: bool) -> str:
         """What of the training rows was not learned, if that can be told from what is predicted."""
-        told = self._describe_exchange() or self._describe_lost_class()
-        return told or (self._describe_weights() if only_weighted else "")
+        told = self._describe_weights() if only_weighted else ""  # without which labels may seem to be others
+        return told or self._describe_exchange() or self._describe_lost_class()
 
     def describe_part(self) -> str:
         """Whether only some rows moved, as where the same model reads or bounds these otherwise."""

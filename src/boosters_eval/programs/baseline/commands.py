@@ -239,12 +239,13 @@ def record_baseline(request: RecordRequest) -> Findings:
     elif request.libraries is not None:
         results, _ = _choose(results, request.libraries)
     made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
+    damage = ""
     if isinstance(old, Baseline):
-        refuse_damage(old, made, path, results.run_id if results.folder else None, force=request.force)
+        damage = refuse_damage(old, made, path, results.run_id if results.folder else None, force=request.force)
     if not request.dry_run:
         write_baseline(made, path, results)
     power = () if results.folder is None else tuple(_find_powers(made, RunRows(results.folder.predictions)))
-    return RecordFindings(made, path, _describe_replaced(old), dry=request.dry_run, power=power)
+    return RecordFindings(made, path, _describe_replaced(old), damage, dry=request.dry_run, power=power)
 
 
 def _find_powers(baseline: Baseline, store: RowStore) -> Iterator[PairPower]:
@@ -287,6 +288,7 @@ class RecordFindings(ReportedFindings):
     baseline: Baseline
     path: Path
     replaced: str = ""
+    damage: str = ""  # which pairs it makes worse or drops, by force
     dry: bool = False
     power: tuple[PairPower, ...] = ()  # of the pairs whose rows were kept
 
@@ -297,7 +299,7 @@ class RecordFindings(ReportedFindings):
         return self.baseline
 
     def show(self, screen: Screen) -> None:
-        """Where it is, and what it lacks, even if quiet."""
+        """Where it is, and what it lacks or makes worse, even if quiet."""
         if not screen.quiet:
             screen.note(self._answer())
             if self.replaced:
@@ -307,6 +309,8 @@ class RecordFindings(ReportedFindings):
                 screen.note(f"To check a later version: boosters-eval baseline check {quote(str(self.path))}{how}")
             for line in describe_power(list(self.power)):
                 screen.note(f"Power: {line}.")
+        if self.damage:
+            screen.note(f"Warning: by {named('force')}, {self.damage}; reasons for that are kept by 'baseline update'.")
         for item in self.baseline.absent:
             screen.note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
 

@@ -212,11 +212,11 @@ def _row(change: PairChange) -> tuple[PlainCell, ...]:
     )
 
 
-def refuse_damage(old: Baseline, new: Baseline, path: Path, run_id: str | None, *, force: bool) -> None:
-    """Do not let a baseline be replaced by one in which pairs are worse or gone, unless that is forced."""
+def refuse_damage(old: Baseline, new: Baseline, path: Path, run_id: str | None, *, force: bool) -> str:
+    """Do not let a baseline be replaced by one in which pairs are worse or gone, unless that is forced: then say it."""
     damage = tell_damage(compare_pairs(old.results, new.results))
     if not damage or force:
-        return
+        return damage
     again = f" The run is kept: {given('run', run_id)}." if run_id else ""
     raise ConfigError(
         f"{path} is not replaced: {damage}. Say {named('force')}, or merge the run into it with 'boosters-eval baseline"
