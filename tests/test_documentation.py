@@ -53,6 +53,8 @@ ONLY_PARSED = {
     "boosters-eval --help",
     "boosters-eval bisect --library lightgbm --versions 4.3..4.7 --dataset california",
     # These need versions, models or files; the tests of the room have them.
+    "boosters-eval check-export model.txt --rows sample.csv",
+    "boosters-eval check-export model.json --rows sample.csv --export served.onnx client.py:predict",
     "boosters-eval determinism lightgbm",
     "boosters-eval determinism lightgbm xgboost==3.1.3 -o determinism.html",
     "boosters-eval upgrade-check xgboost 3.1.3 3.4.1",

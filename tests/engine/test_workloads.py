@@ -39,10 +39,8 @@ def test_its_entry_point_makes_it_known():
     code = "from boosters_eval import WORKLOADS; print(sorted(WORKLOADS), WORKLOADS['shell'].name)"
     env = {**os.environ, "PYTHONPATH": plugins}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert (
-        done.stdout
-        == "['binding', 'determinism', 'evaluate', 'fit', 'importances', 'reload', 'shell', 'upgrade'] shell\n"
-    )
+    names = ["binding", "determinism", "evaluate", "export", "fit", "importances", "reload", "shell", "upgrade"]
+    assert done.stdout == f"{names} shell\n"
 
 
 def test_cells_run_are_recorded_and_verified(shell):
