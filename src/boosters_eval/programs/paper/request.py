@@ -72,7 +72,9 @@ class ExtractPaperRequest(Request):
     program: ClassVar = "boosters_eval.programs.paper.extract:extract"
 
     document: Path = parameter(
-        kind=path("a document", "DOC"), argument=True, help="A paper as Markdown, HTML or LaTeX."
+        kind=path("a document", "DOC"),
+        argument=True,
+        help="A paper as Markdown, HTML, LaTeX or RST, or an archive with its files.",
     )
     tables: Sequence[str] = parameter(
         (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
@@ -13,10 +13,18 @@ from pydantic import TypeAdapter
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import read_text
 from boosters_eval.core.reader import ReaderAnswer, read_apart
+from boosters_eval.programs.paper.documents.bundle import (
+    ARCHIVES,
+    follow_inputs,
+    look_in_archive,
+    look_in_folder,
+    open_archive,
+)
 from boosters_eval.programs.paper.documents.grid import Budget, RawBlock, RawHeading, RawParagraph, RawTable, Unread
 from boosters_eval.programs.paper.documents.html import read_html, read_html_title
 from boosters_eval.programs.paper.documents.latex import MAX_TEXT, read_latex, read_latex_title, strip_tex
 from boosters_eval.programs.paper.documents.markdown import read_inline, read_markdown
+from boosters_eval.programs.paper.documents.rst import read_rst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +33,7 @@ MAX_DOCUMENT = 8 * 2**20
 MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
 _HTML = (".html", ".htm", ".xhtml")
 _LATEX = (".tex", ".latex", ".ltx")
+_RST = (".rst", ".rest")
 _BINARY = {b"%PDF": "a PDF", b"PK\x03\x04": "a Word or ZIP file", b"\xd0\xcf\x11\xe0": "a Word file"}
 
 _NUMBER = r"(?:[A-Z]{1,2}[.\-]?)?\d{1,4}(?:\.\d{1,3})*[a-z]?|[IVXL]{1,6}|[A-Z]\d{0,3}"
@@ -57,7 +66,7 @@ class PaperDocument:
 
 
 def read_document(path: Path) -> PaperDocument:
-    """Read Markdown, HTML or LaTeX, told by the suffix; any other text is taken for Markdown."""
+    """Read Markdown, HTML, LaTeX, RST or an archive, told by the suffix; any other text is taken for Markdown."""
     _refuse(path)
     answer = read_apart(f"{__name__}:answer_document", {"path": str(path)}, source=str(path), refuse=FileFormatError)
     return TypeAdapter(PaperDocument).validate_json(answer.text)
@@ -69,11 +78,18 @@ def answer_document(path: str) -> ReaderAnswer:
 
 
 def _read(path: Path) -> PaperDocument:
-    text = read_text(path, limit=MAX_DOCUMENT).removeprefix("\ufeff")
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     budget, suffix = Budget(), path.suffix.lower()
-    read = read_html if suffix in _HTML else read_latex if suffix in _LATEX else read_markdown
-    blocks = read(text, budget)
+    if suffix in ARCHIVES:
+        main, files = open_archive(path, MAX_DOCUMENT)
+        text, fetch, suffix = files[main], look_in_archive(files, main), PurePosixPath(main).suffix.lower()
+    else:
+        text = read_text(path, limit=MAX_DOCUMENT)
+        fetch = look_in_folder(path.parent, lambda file: read_text(file, limit=MAX_DOCUMENT))
+    if suffix in _LATEX:
+        text = follow_inputs(text, fetch, budget, MAX_DOCUMENT)
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    readers = {**dict.fromkeys(_HTML, read_html), **dict.fromkeys(_LATEX, read_latex), **dict.fromkeys(_RST, read_rst)}
+    blocks = readers.get(suffix, read_markdown)(text, budget)
     arxiv = dict.fromkeys(re.findall(r"arxiv(?:\.org/abs/|[:.\s]\s?)(\d{4}\.\d{4,5})", text[:20_000], re.IGNORECASE))
     title = read_html_title(text) if suffix in _HTML else ""
     title = title or (read_latex_title(text) if "\\title" in text else "")
@@ -93,7 +109,7 @@ def _refuse(path: Path) -> None:
         )
     with path.open("rb") as file:
         kind = _BINARY.get(file.read(4))
-    if kind:
+    if kind and path.suffix.lower() not in ARCHIVES:
         raise FileFormatError(f"{path} is {kind}. Convert it to Markdown, HTML or LaTeX first.")
 
 
