@@ -33,7 +33,10 @@ def model(place):
         (("model.txt",), "--rows"),
         (("model.txt", "--rows", "rows.csv", "--runtimes", "skops"), "must take models of lightgbm. skops does not."),
         (("model.txt", "--rows", "rows.csv", "--runtimes", "txt"), "must be among"),
-        (("model.txt", "--rows", "rows.csv", "--export", "none.onnx"), "none.onnx is no file."),
+        (
+            ("model.txt", "--rows", "rows.csv", "--export", "none.onnx"),
+            "must name files that are there. none.onnx is none.",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(boosters_eval, model, arguments, sentence):

@@ -189,6 +189,21 @@ def test_every_threshold_is_reached(place):
     assert (leaves != beside).any(axis=1).all()
 
 
+def test_numbers_that_lightgbm_takes_for_zero_are_asked_as_zero(tmp_path):
+    """Its thresholds beside 0 are numbers that it takes for 0: no runtime differs there for a user's rows."""
+    import lightgbm as lgb
+
+    from boosters_eval.programs.export.saved import open_saved
+    from boosters_eval.programs.export.workload import lay_out_rows
+
+    x = np.repeat([-1.0, 0.0, 1.0], 50)[:, None]
+    lgb.train({"verbose": -1, "num_threads": 1}, lgb.Dataset(x, x[:, 0]), 2).save_model(tmp_path / "model.txt")
+    saved = open_saved(tmp_path / "model.txt")
+    assert any(abs(split.threshold) <= saved.zero for split in saved.splits())
+    rows, _, _ = lay_out_rows(saved, x[:3])
+    assert not ((np.abs(rows) <= saved.zero) & (rows != 0)).any()
+
+
 def test_the_libraries_own_formats_agree(place):
     found = check_export(place / "boost.json", place / "rows.csv", runtimes=["json", "binary", "interface"])
     assert [one.state for one in found.exports] == ["identical"] * 3

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from boosters_eval.core.distributions import installed_version
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.terms import the
 from boosters_eval.programs.export.saved import (
     ExportError,
     name_categories,
@@ -270,7 +272,7 @@ def locate_export(export: str) -> Path:
     file, colon, _ = export.rpartition(":")
     path = Path(file if colon and file.endswith(".py") else export)
     if not path.is_file():
-        raise ExportError(f"{path} is no file.")
+        raise ConfigError(f"{the('exports')} must name files that are there. {path} is none.")
     return path
 
 

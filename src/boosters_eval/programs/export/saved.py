@@ -64,6 +64,7 @@ class SavedModel:
     categorical: tuple[int, ...] = ()
     codes: tuple[tuple[str, ...], ...] = ()  # of the texts in each categorical column, where the model has them
     single: bool = False  # whether inputs are compared in single precision
+    zero: float = 0.0  # numbers that are no farther from 0 are taken for it
     trees: tuple[FlatTree, ...] = ()
     # What the same model predicts with a mistake that exporters make, by name, with a sentence.
     mistakes: Mapping[str, tuple[str, PredictRows]] = field(default_factory=dict)
@@ -214,7 +215,7 @@ def _open_lightgbm(path: Path) -> SavedModel:
     text = path.read_text()
 
     def load(text: str) -> Any:
-        return lgb.Booster(model_str=text, params={"num_threads": 1, "verbose": -1})
+        return lgb.Booster(model_str=text)
 
     def ask(model: Any, x: ExportRows, **options: Any) -> Any:
         return model.predict(x, num_threads=1, **options)
@@ -267,6 +268,7 @@ def _open_lightgbm(path: Path) -> SavedModel:
         names=tuple(model.feature_name()),
         categorical=categorical,
         codes=tuple(tuple(map(str, values)) for values in model.pandas_categorical or ()),
+        zero=float(np.float32(1e-35)),
         trees=tuple(_flatten(tree["tree_structure"]) for tree in dump["tree_info"]),
         mistakes=mistakes,
     )

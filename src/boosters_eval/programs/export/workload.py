@@ -270,7 +270,9 @@ def lay_out_rows(saved: SavedModel, sample: ExportRows) -> tuple[ExportRows, NDA
                 rows.append(row.copy())
                 rows[-1][column] = value
                 places.append((part, column, np.nan, 0))
-    return np.array(rows), np.array(places), len(splits)
+    x = np.array(rows)
+    x[np.abs(x) <= saved.zero] = 0.0  # as the library takes them, so that no runtime is blamed for it
+    return x, np.array(places), len(splits)
 
 
 def _between(low: float, high: float) -> float:

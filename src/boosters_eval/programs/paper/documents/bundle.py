@@ -107,12 +107,12 @@ def _list_files(content: bytes, limit: int) -> dict[str, str]:
                     found[member.filename] = _decode(file.read(limit + 1), limit - sum(map(len, found.values())))
         return found
     try:
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            for member in archive:
-                file = archive.extractfile(member) if member.isfile() and _is_text(member.name) else None
-                if file is not None and member.size <= limit and len(found) < MAX_FILES:
-                    name = member.name.removeprefix("./")
-                    found[name] = _decode(file.read(limit + 1), limit - sum(map(len, found.values())))
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            for each in tar:
+                text = tar.extractfile(each) if each.isfile() and _is_text(each.name) else None
+                if text is not None and each.size <= limit and len(found) < MAX_FILES:
+                    name = each.name.removeprefix("./")
+                    found[name] = _decode(text.read(limit + 1), limit - sum(map(len, found.values())))
     except tarfile.ReadError:
         if content[:2] != b"\x1f\x8b":
             raise

@@ -63,8 +63,8 @@ class _Source:
         self.levels: list[str] = []  # the adornments of headings, from the top
 
     def blocks(self) -> Iterator[grid.RawBlock]:
-        at, caption, paragraph = 0, "", []
-        first = 0
+        at, first, caption = 0, 0, ""
+        paragraph: list[str] = []
         while at <= len(self.lines):
             line = self.lines[at] if at < len(self.lines) else ""
             directive = _DIRECTIVE.match(line)
