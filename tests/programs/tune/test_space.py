@@ -1,11 +1,13 @@
 """The space that is searched, and what is drawn from it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from boosters_eval import RUNNERS, TrainingConfig
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.tune.space import COMMON, OWN, Axis, choose_axes, draw
+from boosters_eval.programs.tune.space import COMMON, OWN, SearchRange, choose_axes, draw
 
 
 @pytest.mark.parametrize("sampler", ["random", "sobol"])
@@ -21,12 +23,12 @@ def test_values_lie_in_their_ranges_and_more_trials_begin_with_those_of_fewer(sa
 
 
 def test_a_logarithmic_axis_has_as_much_below_its_geometric_mean_as_above():
-    values = [each["a"] for each in draw((Axis("a", 0.01, 100, "log"),), 1000, "random")]
+    values = [each["a"] for each in draw((SearchRange("a", 0.01, 100, "log"),), 1000, "random")]
     assert np.mean(np.array(values) < 1) == pytest.approx(0.5, abs=0.05)
 
 
 def test_each_whole_number_has_the_same_share():
-    values = [each["a"] for each in draw((Axis("a", 2, 9, whole=True),), 4000, "random")]
+    values = [each["a"] for each in draw((SearchRange("a", 2, 9, whole=True),), 4000, "random")]
     assert np.bincount(values)[2:] == pytest.approx(np.full(8, 500), abs=100)
 
 
@@ -47,3 +49,14 @@ def test_what_is_fixed_and_what_does_not_limit_trees_is_not_searched():
 
 def test_every_library_has_a_space_of_its_own():
     assert set(OWN) == set(RUNNERS)
+
+
+def test_the_page_tells_what_is_searched():
+    page = (Path(__file__).parents[3] / "docs" / "tune.md").read_text(encoding="utf-8")
+    common, own = page.partition("<!-- space: common -->")[2].split("<!-- space: own -->")
+    listed = [f"| `{it.name}` | {it.low:g} | {it.high:g} | {it.scale} |" for it in COMMON]
+    assert [line for line in common.splitlines() if line.startswith("| `")] == listed
+    listed = [
+        f"| {name} | `{it.name}` | {it.low:g} | {it.high:g} | {it.scale} |" for name, axes in OWN.items() for it in axes
+    ]
+    assert [line for line in own.splitlines() if "| `" in line] == listed

@@ -74,7 +74,7 @@ def find_finished(
     folders: dict[Path, None] = {}
     if not wanted:
         return found
-    for run in read_earlier(home, lambda other: not wanted.keys().isdisjoint(_contents(other))):
+    for run in read_earlier(home, lambda other: not wanted.keys().isdisjoint(_contents(other)), kind=None):
         if run.facts.program != digest_program() or run.facts.machine.get("digest") != _here():
             continue
         for content, key, outcome in _matching(run, wanted):

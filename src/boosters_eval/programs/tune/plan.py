@@ -9,19 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, UnsupportedError
+from boosters_eval.core.errors import ConfigError, DatasetError, UnsupportedError
 from boosters_eval.core.terms import the
-from boosters_eval.engine.plan import Exclusion, Plan
+from boosters_eval.datasets import open_stored, split_rows
+from boosters_eval.datasets.splits import split_within
+from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.engine.session import check_names
 from boosters_eval.programs.benchmark.benchmarks import make_comparison
 from boosters_eval.programs.benchmark.compare import read_data_settings, read_training
 from boosters_eval.programs.benchmark.planning import fit_specs, prepare
-from boosters_eval.programs.benchmark.spec import metric_names
-from boosters_eval.programs.tune.space import BESIDES, Axis, choose_axes, draw, find_own
+from boosters_eval.programs.benchmark.spec import FitSpec, metric_names
+from boosters_eval.programs.tune.space import BESIDES, SearchRange, choose_axes, draw, find_own
 from boosters_eval.runners.parameters import Profile, TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.planning import PreparedRun
@@ -49,7 +51,7 @@ class Search:
     request: TuneRequest
     base: Benchmarks  # each data set with each library's own defaults
     training: TrainingConfig  # what a trial is, apart from what is searched
-    axes: Mapping[str, tuple[Axis, ...]]  # by library
+    axes: Mapping[str, tuple[SearchRange, ...]]  # by library
 
     @classmethod
     def of(cls, request: TuneRequest) -> Search:
@@ -124,6 +126,7 @@ class Search:
             why = "; ".join(f"{one.target}: {one.reason}" for one in lacking.values())
             raise UnsupportedError(f"Nothing can be tuned: {why or 'no library is left'}.")
         specs = list(fit_specs(plan).values())
+        self._check_inner(prepared, refs)
         every, cells = list(specs), list(refs)
         for part in range(1, self.request.inner + 1):
             cells += [ref._replace(spec=len(every) + ref.spec) for ref in refs]
@@ -132,6 +135,23 @@ class Search:
         notes = tuple(note for note in prepared.notes if not any(note.endswith(f" in {name}") for name in names))
         made = Plan.of(TUNE, every, cells, excluded, plan.targets)
         return replace(prepared, plan=made, notes=notes)
+
+    def _check_inner(self, prepared: PreparedRun, refs: Sequence[CellRef]) -> None:
+        """Refuse, once, training rows that cannot be split again: too few times or groups."""
+        for at, spec in enumerate(prepared.plan.specs):
+            if not isinstance(spec, FitSpec) or spec.split.kind == "random" or "-t" in spec.name:
+                continue
+            table = open_stored(prepared.inputs.stored[spec.dataset].path)
+            for seed, fold, part in dict.fromkeys(ref[2:] for ref in refs if ref.spec == at):
+                outer = split_rows(table, spec.task, spec.split, seed, fold, part=part)
+                try:
+                    for number in range(1, self.request.inner + 1):
+                        split_within(table, spec.task, spec.split.kind, outer, seed, number)
+                except DatasetError as error:
+                    raise ConfigError(
+                        f"{spec.name} cannot be tuned: its training rows must be split once more, by"
+                        f" {spec.split.kind} '{spec.split.column}'. {error}"
+                    ) from None
 
     def _dataset(self, spec: str) -> str:
         """The name of the benchmark that a trial belongs to."""

@@ -27,7 +27,7 @@ _DIGITS = 3  # of a drawn value: it can be typed, and is the same on every machi
 
 
 @dataclass(frozen=True)
-class Axis:
+class SearchRange:
     """A parameter that is searched, from `low` to `high`."""
 
     name: str
@@ -45,65 +45,65 @@ class Axis:
         return min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
 
 
-_RATE = Axis("learning_rate", 0.02, 0.3, "log")
+_RATE = SearchRange("learning_rate", 0.02, 0.3, "log")
 COMMON = (
     _RATE,
-    Axis("n_estimators", 50, 300, "log", whole=True),
-    Axis("max_depth", 2, 9, whole=True),
-    Axis("n_leaves", 4, 127, "log", whole=True),
-    Axis("min_child_weight", 0.001, 30, "log"),
-    Axis("l2", 0.1, 30, "log"),
-    Axis("subsample", 0.5, 1),
-    Axis("colsample", 0.5, 1),
+    SearchRange("n_estimators", 50, 300, "log", whole=True),
+    SearchRange("max_depth", 2, 9, whole=True),
+    SearchRange("n_leaves", 4, 127, "log", whole=True),
+    SearchRange("min_child_weight", 0.001, 30, "log"),
+    SearchRange("l2", 0.1, 30, "log"),
+    SearchRange("subsample", 0.5, 1),
+    SearchRange("colsample", 0.5, 1),
 )
 IDLE = {"depthwise": "n_leaves", "leafwise": "max_depth"}  # what does not limit trees that grow so
-OWN: Mapping[str, tuple[Axis, ...]] = {
+OWN: Mapping[str, tuple[SearchRange, ...]] = {
     "boosters": (
         _RATE,
-        Axis("n_estimators", 50, 300, "log", whole=True),
-        Axis("max_depth", 2, 9, whole=True),
-        Axis("min_child_weight", 0.1, 30, "log"),
-        Axis("l2", 0.1, 30, "log"),
-        Axis("min_gain_to_split", 0.001, 1, "log"),
-        Axis("subsample", 0.5, 1),
-        Axis("colsample_bytree", 0.5, 1),
+        SearchRange("n_estimators", 50, 300, "log", whole=True),
+        SearchRange("max_depth", 2, 9, whole=True),
+        SearchRange("min_child_weight", 0.1, 30, "log"),
+        SearchRange("l2", 0.1, 30, "log"),
+        SearchRange("min_gain_to_split", 0.001, 1, "log"),
+        SearchRange("subsample", 0.5, 1),
+        SearchRange("colsample_bytree", 0.5, 1),
     ),
     "xgboost": (
-        Axis("eta", 0.02, 0.3, "log"),
-        Axis("num_boost_round", 50, 300, "log", whole=True),
-        Axis("max_depth", 2, 9, whole=True),
-        Axis("min_child_weight", 0.1, 30, "log"),
-        Axis("lambda", 0.1, 30, "log"),
-        Axis("alpha", 0.001, 10, "log"),
-        Axis("subsample", 0.5, 1),
-        Axis("colsample_bytree", 0.5, 1),
+        SearchRange("eta", 0.02, 0.3, "log"),
+        SearchRange("num_boost_round", 50, 300, "log", whole=True),
+        SearchRange("max_depth", 2, 9, whole=True),
+        SearchRange("min_child_weight", 0.1, 30, "log"),
+        SearchRange("lambda", 0.1, 30, "log"),
+        SearchRange("alpha", 0.001, 10, "log"),
+        SearchRange("subsample", 0.5, 1),
+        SearchRange("colsample_bytree", 0.5, 1),
     ),
     "lightgbm": (
         _RATE,
-        Axis("num_iterations", 50, 300, "log", whole=True),
-        Axis("num_leaves", 4, 127, "log", whole=True),
-        Axis("min_data_in_leaf", 1, 100, "log", whole=True),
-        Axis("lambda_l2", 0.001, 30, "log"),
-        Axis("path_smooth", 0.001, 30, "log"),
-        Axis("bagging_fraction", 0.5, 1),
-        Axis("feature_fraction", 0.5, 1),
+        SearchRange("num_iterations", 50, 300, "log", whole=True),
+        SearchRange("num_leaves", 4, 127, "log", whole=True),
+        SearchRange("min_data_in_leaf", 1, 100, "log", whole=True),
+        SearchRange("lambda_l2", 0.001, 30, "log"),
+        SearchRange("path_smooth", 0.001, 30, "log"),
+        SearchRange("bagging_fraction", 0.5, 1),
+        SearchRange("feature_fraction", 0.5, 1),
     ),
     "catboost": (
         _RATE,
-        Axis("iterations", 50, 300, "log", whole=True),
-        Axis("depth", 2, 9, whole=True),
-        Axis("l2_leaf_reg", 0.3, 30, "log"),
-        Axis("random_strength", 0.1, 10, "log"),
-        Axis("subsample", 0.5, 1),
-        Axis("rsm", 0.5, 1),
+        SearchRange("iterations", 50, 300, "log", whole=True),
+        SearchRange("depth", 2, 9, whole=True),
+        SearchRange("l2_leaf_reg", 0.3, 30, "log"),
+        SearchRange("random_strength", 0.1, 10, "log"),
+        SearchRange("subsample", 0.5, 1),
+        SearchRange("rsm", 0.5, 1),
     ),
     "sklearn": (
         _RATE,
-        Axis("max_iter", 50, 300, "log", whole=True),
-        Axis("max_leaf_nodes", 4, 127, "log", whole=True),
-        Axis("min_samples_leaf", 1, 100, "log", whole=True),
-        Axis("l2_regularization", 0.001, 30, "log"),
-        Axis("max_features", 0.5, 1),
+        SearchRange("max_iter", 50, 300, "log", whole=True),
+        SearchRange("max_leaf_nodes", 4, 127, "log", whole=True),
+        SearchRange("min_samples_leaf", 1, 100, "log", whole=True),
+        SearchRange("l2_regularization", 0.001, 30, "log"),
+        SearchRange("max_features", 0.5, 1),
     ),
 }
 # What a library must be told besides, or it would ignore what is searched.
@@ -113,7 +113,7 @@ BESIDES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def choose_axes(growth: str, fixed: Collection[str]) -> tuple[Axis, ...]:
+def choose_axes(growth: str, fixed: Collection[str]) -> tuple[SearchRange, ...]:
     """The common space without what was fixed, and without what does not limit trees that grow so."""
     axes = tuple(axis for axis in COMMON if axis.name not in fixed and axis.name != IDLE[growth])
     if not axes:
@@ -121,14 +121,14 @@ def choose_axes(growth: str, fixed: Collection[str]) -> tuple[Axis, ...]:
     return axes
 
 
-def find_own(library: str) -> tuple[Axis, ...]:
+def find_own(library: str) -> tuple[SearchRange, ...]:
     if library not in OWN:
         raise ConfigError(f"{library} has no space of its own: use {given('space', 'common')}.")
     return OWN[library]
 
 
 @cache
-def draw(axes: tuple[Axis, ...], trials: int, sampler: str) -> tuple[Mapping[str, Any], ...]:
+def draw(axes: tuple[SearchRange, ...], trials: int, sampler: str) -> tuple[Mapping[str, Any], ...]:
     """The configurations, always the same; more trials begin with those of fewer."""
     points = _draw_sobol(len(axes), trials) if sampler == "sobol" else _draw_at_random(len(axes), trials)
     return tuple({axis.name: axis.place(float(at)) for axis, at in zip(axes, point, strict=True)} for point in points)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.evidence import RowEvidence
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.tune.plan import Search, Trial
-    from boosters_eval.programs.tune.space import Axis
+    from boosters_eval.programs.tune.space import SearchRange
     from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.stats.inference import FloatArray
     from boosters_eval.stats.significance import Comparison
@@ -271,7 +271,7 @@ def _describe(search: Search, one: Tried, trial: int, splits: int) -> TunedConfi
     return TunedConfig(trial=trial, splits=splits, values=dict(search.find_values(one.library, trial, one.count)))
 
 
-def _explain(search: Search, one: Tried, axes: Sequence[Axis], losses: FloatArray) -> Iterator[TunedParameter]:
+def _explain(search: Search, one: Tried, axes: Sequence[SearchRange], losses: FloatArray) -> Iterator[TunedParameter]:
     """What each parameter explains alone of the order of the trials; what is not told apart from nothing is so too."""
     drawn = [search.find_values(one.library, at + 1, one.count) for at in range(one.count)]
     known = np.isfinite(losses)
