@@ -160,10 +160,11 @@ def test_an_interrupted_search_goes_on_and_says_the_same(tmp_path, found):
     assert alike[0] == alike[1]
 
 
-def test_cells_of_earlier_searches_are_taken_over(place, found, kept_pool):
+def test_cells_of_earlier_searches_are_taken_over(place, results, kept_pool):
     watch = Stopper()
     more = tune("diabetes", LIBRARIES, **{**FAST, "trials": 4}, home=place, observer=watch, reuse=True)
-    assert watch.ran == 2 * 2 * 2  # one more trial: libraries, splits, inner and outer
+    drawn = sum(one.nondeterministic is not None for one in results.results)  # another fit would say something else
+    assert watch.ran == 2 * 2 * 2 + drawn < more.cells / 2  # one more trial: libraries, splits, inner and outer
     assert [one.curve[-1].cpu_s for one in more.tasks[0].libraries] == [None, None]  # times are of the moment
 
 

@@ -106,8 +106,9 @@ class TuneRequest(Settings, Tolerant, Margined, OutputOptions, TrainingParameter
             raise ConfigError(
                 f"{the('early_stopping')} needs {given('space', 'common')}: libraries stop in their own ways."
             )
-        if self.space == "own" and (self.training is not None or self.param or self.growth):
-            raise ConfigError(f"{the('param')} is canonical: use {given('space', 'common')}.")
+        for name in ("training", "param", "growth") if self.space == "own" else ():
+            if getattr(self, name):
+                raise ConfigError(f"{the(name)} is canonical: use {given('space', 'common')}.")
         for name in ("timing_mode", "measure_memory", "cpu_budget"):
             if self.reuse and getattr(self, name):
                 raise ConfigError(f"Use either {named('reuse')} or {named(name)}, not both: what is measured must run.")
