@@ -54,7 +54,7 @@ class SearchedTrials:
 
     @property
     def trials(self) -> int:
-        return self.losses.shape[1] - 1
+        return len(self.outer[0]) - 1
 
     def find_chances(self, k: int) -> FloatArray:
         """By split and trial: how likely it is the best of k of them and the first."""

@@ -185,8 +185,8 @@ def load_run(reference: str, home: Path | None = None, *, verified: bool = False
 def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
     """The results of a run, in the plan's order; `unfinished` is a later attempt that was interrupted."""
     plan = run.plan
-    other = next((spec.workload for spec in plan.specs if spec.workload != Fit.name), None)
-    if other is not None:
+    other = next((spec for spec in plan.specs if not isinstance(spec, FitSpec) or spec.workload != Fit.name), None)
+    if other is not None or any(spec.inner for spec in fit_specs(plan).values()):
         kind = run.facts.kind
         raise RunError(
             f"Run {plan.run_id} has no benchmark results: it is {add_article(kind)} run, which has reports of its own."

@@ -110,7 +110,10 @@ def _list_reservations(found: TuneFindings, task: TunedTask) -> Iterator[str]:
         since = f": {task.leader} overtakes it after {count_of(turn.trials, 'trial')}" if turn else ""
         told = "" if turn is None or turn.told_apart else ", though the two are not told apart"
         yield f"with defaults {task.default_leader} has the best mean {task.label}{since}{told}"
-    yield from (doubt[0].lower() + doubt[1:] for doubt in task.doubts)
+    if task.equal_cpu_leader not in (None, task.leader):
+        time = number(task.equal_cpu_s or 0.0, 2)
+        yield f"where each search may take only {time} CPU seconds, {task.equal_cpu_leader} has the best one"
+    yield from task.doubts
     yield from found.notes
     if found.excluded:
         yield f"left out: {'; '.join(found.excluded)}"

@@ -97,6 +97,8 @@ class TunedTask(Model):
     leader: str | None = None  # and after it
     libraries: tuple[TunedLibrary, ...]
     overtaking: tuple[Overtaking, ...] = ()
+    equal_cpu_s: float | None = None  # what the cheapest search costs
+    equal_cpu_leader: str | None = None  # who has the best expected score for that
     suspicion: str = ""  # why the scores cannot be trusted
     doubts: tuple[str, ...] = ()
     command: str = ""  # what to run next

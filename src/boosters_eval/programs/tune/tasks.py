@@ -200,6 +200,7 @@ def _judge(search: Search, results: ResultCollection, tried: Sequence[Tried], su
         leader=table.leader,
         libraries=libraries,
         overtaking=overtaking,
+        **_find_equal_cpu(libraries, higher=higher),
         suspicion=suspicion,
         doubts=tuple(_find_doubts(tried, failed)),
     )
@@ -302,12 +303,30 @@ def _find_overtaking(
         yield Overtaking(ahead=a.library, behind=b.library, trials=at, cpu_s=a.curve[at].cpu_s, told_apart=apart)
 
 
+def _find_equal_cpu(libraries: Sequence[TunedLibrary], *, higher: bool) -> dict[str, Any]:
+    """Who is best where every search may take as long as the cheapest of them; nothing where times are not known."""
+    totals = [one.curve[-1].cpu_s for one in libraries]
+    limit = min((total for total in totals if total is not None), default=None)
+    if limit is None or None in totals or len(libraries) == 1:
+        return {}
+    scores: dict[str, float] = {}
+    for one in libraries:
+        within = [at.score for at in one.curve if at.cpu_s is not None and at.cpu_s <= limit]
+        if within:
+            scores[one.library] = within[-1]
+    leader = (max if higher else min)(scores, key=lambda name: scores[name])
+    return {"equal_cpu_s": limit, "equal_cpu_leader": leader}
+
+
 def _find_doubts(tried: Sequence[Tried], failed: Mapping[str, int]) -> Iterator[str]:
-    lacking = join_words(f"{name} {count}" for name, count in failed.items() if count)
+    absent = [name for name in failed if name not in {one.library for one in tried}]
+    if absent:
+        yield f"{join_words(absent)} took no part: no fit with its defaults has finished"
+    lacking = join_words(f"{name} {count}" for name, count in failed.items() if count and name not in absent)
     if lacking:
-        yield f"Some fits failed ({lacking}), which are never chosen"
+        yield f"some fits failed ({lacking}), which are never chosen"
     if max(len(one.search.repeats) for one in tried) == 1:
-        yield "One split only cannot tell what tuning is worth"
+        yield "one split alone cannot tell what tuning is worth"
 
 
 def _advise(search: Search, found: TunedTask) -> tuple[str, str]:
