@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from boosters_eval import Observer, TrainingConfig, tune
+from boosters_eval import Observer, RunError, TrainingConfig, load_run, tune
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.request import load_request
 from boosters_eval.datasets import open_stored
@@ -192,3 +192,42 @@ def test_a_library_without_some_trial_takes_no_part_and_it_is_said(tmp_path):
     found = tune("synthetic_rank_small", ("sklearn", "lightgbm"), **FAST, home=tmp_path, executor=shared_pool())
     assert [one.library for one in found.tasks[0].libraries] == ["lightgbm"]
     assert "sklearn" in found.excluded[0]
+
+
+def test_a_score_that_is_best_when_high_gains_in_percent_of_what_it_lacks(tmp_path):
+    found = tune("breast_cancer", LIBRARIES, metric="auc_roc", **FAST, home=tmp_path, executor=shared_pool())
+    task = found.tasks[0]
+    assert (task.metric, task.higher_is_better) == ("auc_roc", True)
+    for one in task.libraries:
+        assert one.percent == pytest.approx(100 * (one.tuned - one.default) / (1 - one.default))
+        assert one.tuned == pytest.approx(one.curve[-1].score)
+    assert task.leader == max(task.libraries, key=lambda one: one.tuned).library
+
+
+def test_each_data_set_has_an_answer_of_its_own(tmp_path):
+    found = tune(["diabetes", "iris"], "lightgbm", trials=1, seeds=2, home=tmp_path, executor=shared_pool())
+    answer = found.document().answer
+    assert [line.partition(":")[0] for line in answer][:2] == ["Worth it, on diabetes", "Worth it, on iris"]
+    assert [task.metric for task in found.tasks] == ["rmse", "mlogloss"]
+    assert "Before and after on iris" in found.to_markdown()
+
+
+def test_a_library_that_fails_is_told_and_is_no_success(faulty, home):
+    found = tune("diabetes", ["lightgbm", "faulty"], **FAST, executor=shared_pool(), timeout=20)
+    assert [one.library for one in found.tasks[0].libraries] == ["lightgbm"]
+    assert found.exit_code == 2
+    assert "faulty took no part" in " ".join(found.document().answer)
+
+
+def test_trials_stop_early_where_that_is_asked_for(tmp_path):
+    found = tune(
+        "diabetes", "lightgbm", **{**FEW, "trials": 2}, early_stopping=1, home=tmp_path, executor=shared_pool()
+    )
+    results = collect_fits(find_run(found.run, tmp_path).load()).results
+    rounds = [(one.n_trees_trained, one.native_params["num_iterations"]) for one in results if "-t" in one.config_name]
+    assert all(trained < asked for trained, asked in rounds)
+
+
+def test_a_search_is_no_benchmark(place, found):
+    with pytest.raises(RunError, match="has no benchmark results: it is a tune run"):
+        load_run(found.run, home=place)

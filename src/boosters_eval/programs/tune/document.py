@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from boosters_eval.reports.html.svg import Figure
 
 _MATTERS = 0.05  # the level at which a parameter is told to matter
-_NAMED = 3  # overtakings and parameters in the answer
 _ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trials in the table
 _TONES = {"better": "better", "worse": "worse", "equivalent": "", "inconclusive": ""}
 
