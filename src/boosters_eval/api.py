@@ -257,7 +257,7 @@ def determinism(
 def tune(
     datasets: Data | Sequence[Data] = ("diabetes",),
     libraries: Libraries = None,
-    trials: int = 20,
+    trials: int = 15,
     *,
     space: Literal["common", "own"] = "common",
     sampler: Literal["random", "sobol"] = "random",

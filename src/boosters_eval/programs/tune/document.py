@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import count_of, group_digits, join_words
+from boosters_eval.core.text import count_of, group_digits, join_words, lower_initial
 from boosters_eval.engine.observer import format_duration
 from boosters_eval.reports.document import (
     Charts,
@@ -108,7 +108,7 @@ def _list_reservations(found: TuneFindings, task: TunedTask) -> Iterator[str]:
         )
         since = f": {task.leader} overtakes it after {count_of(turn.trials, 'trial')}" if turn else ""
         told = "" if turn is None or turn.told_apart else ", though the two are not told apart"
-        yield f"with defaults {task.default_leader} has the best mean {task.label}{since}{told}"
+        yield f"with defaults {task.default_leader} has the best mean {lower_initial(task.label)}{since}{told}"
     if task.equal_cpu_leader not in (None, task.leader):
         time = number(task.equal_cpu_s or 0.0, 2)
         yield f"where each search may take only {time} CPU seconds, {task.equal_cpu_leader} has the best one"
@@ -125,8 +125,8 @@ def _tell_cost(found: TuneFindings) -> str:
     times = [f"{name} {number(seconds, 2)} s" for seconds, name in sorted((s, n) for s, n in known if s is not None)]
     search = f"CPU time of one search with {count_of(found.trials, 'trial')}{of}: {', '.join(times)}. " if times else ""
     total = sum(one.cpu_s or 0.0 for one in every)
-    spent = f", {format_duration(total)} of CPU time" if total else ""
-    return f"{search}This took {count_of(found.cells, 'fit')}{spent}, {format_duration(found.seconds)}"
+    spent = f", which took {format_duration(total)} of CPU time" if total else ""
+    return f"{search}All in all, {count_of(found.cells, 'fit')}{spent}"
 
 
 def _sections(found: TuneFindings, task: TunedTask, place: int, several: bool) -> Iterator[Section]:
@@ -161,13 +161,14 @@ def _sections(found: TuneFindings, task: TunedTask, place: int, several: bool) -
         f"Configurations that won{on}",
         (PlainTable("Configurations", ("Library", "Trial", "Splits that chose it", "Parameters"), configs),),
     )
+    yield Section(f"parameters{end}", f"Which parameters mattered{on}", (Listing.of(*_tell_what_matters(task)),))
     told = tuple(_tell_parameters(task))
+    headings = ("Library", "Parameter", "Explains alone", "Best trials", "Mapped")
     yield Section(
-        f"parameters{end}",
-        f"Which parameters mattered{on}",
-        (PlainTable("Parameters", ("Library", "Parameter", "Explains alone", "Best trials", "Mapped"), told, keys=2),)
-        if told
-        else (),
+        f"shares{end}",
+        f"What each parameter explains{on}",
+        (PlainTable("Parameters", headings, told, keys=2),) if told else (),
+        detail=True,
     )
 
 
@@ -197,6 +198,17 @@ def _tell_turns(task: TunedTask) -> Iterator[str]:
         cost = "" if one.cpu_s is None else f" ({number(one.cpu_s, 2)} CPU seconds)"
         told = "" if one.told_apart else "; they are not told apart"
         yield f"{one.ahead} overtakes {one.behind} after {count_of(one.trials, 'trial')}{cost}{told}"
+
+
+def _tell_what_matters(task: TunedTask) -> Iterator[str]:
+    for one in _ranked(task):
+        found = sorted((each for each in one.parameters if each.p <= _MATTERS), key=lambda each: -each.share)
+        told = (
+            f"{each.name} explains {percent(each.share, sign=False)} of the order of the trials, and the best of them"
+            f" have {each.best[0]:g} to {each.best[1]:g}"
+            for each in found
+        )
+        yield f"{one.library}: {'; '.join(told) or 'none could be told apart from chance'}"
 
 
 def _tell_parameters(task: TunedTask) -> Iterator[tuple[PlainCell, ...]]:
@@ -275,5 +287,12 @@ def _notes(found: TuneFindings) -> Iterator[str]:
         "What the best of k trials is expected to score is exact: the mean over all sets of k of the trials that were"
         " drawn. Intervals are of the difference to the defaults, row by row, and hold for all libraries together."
     )
+    marks = {one.library: one.marks for task in found.tasks for one in task.libraries if one.marks}
+    for library, kinds in marks.items():
+        by_kind: dict[str, list[str]] = {}
+        for name, kind in kinds.items():
+            by_kind.setdefault(kind, []).append(name)
+        listed = "; ".join(f"{join_words(names)} {kind}" for kind, names in by_kind.items())
+        yield f"{library}: {listed}; what else is searched is mapped exactly."
     if found.space == "own":
         yield "Each library searched its own parameters, so trials of the same number have nothing in common."

@@ -46,7 +46,7 @@ class TuneRequest(Settings, Tolerant, Margined, OutputOptions, TrainingParameter
     )
     libraries: Any = libraries_parameter(f"Libraries{BUILDS} Default: all that are installed.")
     trials: int = parameter(
-        20, short="-n", kind=count(1, MOST_TRIALS), help="How many configurations each library tries."
+        15, short="-n", kind=count(1, MOST_TRIALS), help="How many configurations each library tries."
     )
     space: Literal["common", "own"] = parameter(
         "common",
