@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.programs.upgrade.findings import (
         CellState,
-        SavedModel,
+        ReloadedModel,
         UpgradeCell,
         UpgradeCost,
         UpgradeFindings,
@@ -126,7 +126,7 @@ def _tell_change(cell: UpgradeCell) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _reason(one: UpgradeCell | SavedModel) -> str:
+def _reason(one: UpgradeCell | ReloadedModel) -> str:
     """Why it fails, in the first words of what the library says."""
     return f": {one.reason[:_LONGEST]}{'…' if one.reason[_LONGEST:] else ''}" if one.reason else ""
 
@@ -191,7 +191,7 @@ def _tell_cell(cell: UpgradeCell) -> tuple[PlainCell, ...]:
 
 def _tell_models(found: UpgradeFindings) -> Iterator[tuple[PlainCell, ...]]:
     """What becomes of saved models, one row for those that end alike."""
-    alike: dict[tuple[str, CellState, str], list[SavedModel]] = {}
+    alike: dict[tuple[str, CellState, str], list[ReloadedModel]] = {}
     for model in found.models:
         if model.state != "identical":
             alike.setdefault((model.saved_by, model.state, model.reason), []).append(model)

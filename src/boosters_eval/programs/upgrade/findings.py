@@ -67,7 +67,7 @@ class UpgradeCost(Model):
     reason: str = ""  # why there is no number
 
 
-class SavedModel(Model):
+class ReloadedModel(Model):
     """A model that was saved by one version, or by the user, loaded in both."""
 
     name: str
@@ -105,7 +105,7 @@ class UpgradeFindings(ReportedFindings, Model):
     runs: tuple[str, ...]
     cells: tuple[UpgradeCell, ...]
     costs: tuple[UpgradeCost, ...]
-    models: tuple[SavedModel, ...] = ()
+    models: tuple[ReloadedModel, ...] = ()
     unsaved: str = ""  # why no models were saved
     defaults: tuple[ChangedDefault, ...] = ()
     said_by_old: tuple[str, ...] = ()  # what only this version complains of
@@ -118,12 +118,12 @@ class UpgradeFindings(ReportedFindings, Model):
         return [cell for cell in self.cells if cell.state in states]
 
     @property
-    def broken_models(self) -> list[SavedModel]:
+    def broken_models(self) -> list[ReloadedModel]:
         """What is saved now and no longer loads, or says something else: NEW's own need not load in OLD."""
         return [model for model in self.models if model.state in _BAD and model.saved_by != "new"]
 
     @property
-    def lost_models(self) -> list[SavedModel]:
+    def lost_models(self) -> list[ReloadedModel]:
         """Of which nothing can be said."""
         return [model for model in self.models if model.state in UNANSWERED and model.saved_by != "new"]
 

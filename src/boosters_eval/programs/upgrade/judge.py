@@ -30,7 +30,7 @@ from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.runs import collect_fits
 from boosters_eval.programs.upgrade.findings import (
     ChangedDefault,
-    SavedModel,
+    ReloadedModel,
     UpgradeCell,
     UpgradeCost,
     UpgradeFindings,
@@ -296,7 +296,7 @@ class _Judge:
                 found |= {one.config_name} if drift.state(self.prepared.request.tolerance) != "changed" else set()
         return found
 
-    def reload_models(self) -> list[SavedModel]:
+    def reload_models(self) -> list[ReloadedModel]:
         """Each saved model in both versions, on the rows that its own split is tested on."""
         specs: list[ReloadSpec] = []
         saved = {
@@ -345,7 +345,7 @@ class _Judge:
                 categorical=project.rows.categorical,
             )
 
-    def _judge_models(self, specs: Sequence[ReloadSpec]) -> Iterator[SavedModel]:
+    def _judge_models(self, specs: Sequence[ReloadSpec]) -> Iterator[ReloadedModel]:
         refs = [CellRef(place, side, FIRST, None) for place in range(len(specs)) for side in (OLD, NEW)]
         plan = Plan.of(f"{UPGRADE}-models", specs, refs, (), self.prepared.targets.values())
         arrays = locate_arrays(self.prepared.request, plan)
@@ -361,7 +361,7 @@ class _Judge:
         for spec in specs:
             yield self._judge_model(spec, run, arrays)
 
-    def _judge_model(self, spec: ReloadSpec, run: Run, arrays: Path) -> SavedModel:
+    def _judge_model(self, spec: ReloadSpec, run: Run, arrays: Path) -> ReloadedModel:
         name, _, saved_by = spec.name.rpartition("|")
         about: dict[str, Any] = {"name": name, "saved_by": saved_by}
         sides = (NEW, OLD) if saved_by == NEW else (OLD, NEW)  # who can read it for sure, and who should
@@ -371,9 +371,9 @@ class _Judge:
             why = "" if failed[0] is None else _explain(failed[0])
             ends = not isinstance(old, ReloadOutcome), not isinstance(new, ReloadOutcome)
             lost = any(one is None or _is_foreign(one) for one in failed)
-            return SavedModel(**about, state="did not run" if lost else _ENDED_IN[ends], reason=why)
+            return ReloadedModel(**about, state="did not run" if lost else _ENDED_IN[ends], reason=why)
         drift = Drift.of(*(load_array(arrays, one.predictions) for one in (old, new)))
-        return SavedModel(**about, state=drift.state(self.prepared.request.tolerance), **drift.fields)
+        return ReloadedModel(**about, state=drift.state(self.prepared.request.tolerance), **drift.fields)
 
 
 def find_differing(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
