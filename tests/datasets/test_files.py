@@ -301,6 +301,18 @@ def test_file_of_a_million_columns_is_refused_before_it_is_read(tmp_path, name):
         resolve_dataset(f"{tmp_path / name}:1")
 
 
+def test_first_row_of_millions_of_fields_is_refused_before_it_is_read(tmp_path):
+    """Pandas would take each for a level of an index, for minutes. Marks within quotes are text."""
+    (tmp_path / "d.csv").write_text("a,y\n" + "," * 2_000_000)
+    with pytest.raises(DatasetError, match="has 2000001 columns, more than the 65536 that can be read"):
+        resolve_dataset(f"{tmp_path}/d.csv:y")
+    text = "a,y\n" + "".join(f'"{"," * 100_000}{i % 9}",{i}.5\n' for i in range(20))
+    (tmp_path / "d.csv").write_text(text)
+    with pytest.raises(DatasetError) as caught:
+        resolve_dataset(f"{tmp_path}/d.csv:nothing")
+    assert "65536" not in str(caught.value)
+
+
 def test_damaged_archive_is_one_sentence(tmp_path):
     data = bytearray(gzip.compress(b"a,target\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(500))))
     for at in range(10, len(data), 40):
