@@ -25,7 +25,7 @@ MOST = 4  # kills, until the command may come to its end
 _NOISE = re.compile(  # what is never the same, which of the attempts it was, and digests of such
     r"_ms$|_ns$|n_runs|total_runs|stop_reason|^digest$|seal|^sources?$|^at$|^facts$|time|_s$|_at$|seconds|date|memory|command|machine|started|host|journal|attempt|flaky|status|reason|failed|outcomes_digest"
 )
-_BY_ROLE = {"pip": "pip", "distributed": "dask worker", "multiprocessing": "dask worker"}
+_BY_ROLE = {"pip install": "pip", "distributed": "dask worker", "multiprocessing": "dask worker"}
 
 
 class Case(NamedTuple):

@@ -410,11 +410,11 @@ def _safe_path() -> Iterator[None]:
 _forget = resource_tracker.unregister
 
 
-def _register_and_forget(name: Any, kind: str) -> None:
+def _register_and_forget(name: Any, rtype: str) -> None:
     """The tracker that replaces one that was killed knows no names, and prints a traceback for each it is to forget."""
     with _safe_path():
-        resource_tracker.register(name, kind)
-    _forget(name, kind)
+        resource_tracker.register(name, rtype)
+    _forget(name, rtype)
 
 
 async def _started_here(workers: int) -> Any:
