@@ -138,6 +138,6 @@ def _acceptance(worse: list[Finding], check: Check, results: ResultCollection) -
     worse = [finding for finding in worse if finding.fails]
     if not any(finding.status is Status.REGRESSION for finding in worse) or check.name == UNNAMED:
         return []
-    run = f" --run {results.run_id}" if results.folder is not None else ""
+    run = f" --run {results.reference}" if results.folder is not None else ""
     libraries = "".join(f" --library {quote(name)}" for name in dict.fromkeys(f.library for f in worse))
     return [f"if it is intended: boosters-eval baseline update {quote(check.name)}{run}{libraries} --accept 'WHY'"]

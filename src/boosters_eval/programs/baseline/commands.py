@@ -241,7 +241,7 @@ def record_baseline(request: RecordRequest) -> Findings:
     made = make_baseline(results, allow_flaky=request.allow_flaky, continue_on_error=request.continue_on_error)
     damage = ""
     if isinstance(old, Baseline):
-        damage = refuse_damage(old, made, path, results.run_id if results.folder else None, force=request.force)
+        damage = refuse_damage(old, made, path, results.reference if results.folder else None, force=request.force)
     if not request.dry_run:
         write_baseline(made, path, results)
     power = () if results.folder is None else tuple(_find_powers(made, RunRows(results.folder.predictions)))
