@@ -116,7 +116,7 @@ def _bisections(
 def _has_commits(build: Build | None, label: str, commits: str) -> bool:
     """Whether these are commits of the library in this folder, and not of what only uses it."""
     library = (build.library if build else None) or label
-    if library not in RUNNERS or find_project(Path()) not in map(normalized, RUNNERS[library].distributions):
+    if library not in RUNNERS or find_project(Path()) not in [*map(normalized, RUNNERS[library].distributions)]:
         return False
     with suppress(ConfigError):
         return bool(list_commits(Path(), commits))
