@@ -226,6 +226,10 @@ def test_where_only_some_predictions_moved_it_is_not_the_model():
     said = about(Task.REGRESSION)
     (told,) = explain(side(Task.REGRESSION, said), side(Task.REGRESSION, said + 3.0 * (SIGNS > 0)))
     assert told.startswith("only 50 % of the predictions moved, the others are bit-identical: not the model")
+    facts = [{"trees": 50, "leaves": leaves} for leaves in (700, 702)]  # of which the model has others
+    both = zip((said, said + 3.0 * (SIGNS > 0)), facts, strict=True)
+    (told,) = explain(*(side(Task.REGRESSION, each, facts=fact) for each, fact in both))
+    assert told == "only 50 % of the predictions moved, the others are bit-identical"
 
 
 def test_a_class_that_bears_the_loss_does_so_by_its_weight():

@@ -57,7 +57,10 @@ def explain_change(sides: PairOfSides, metric: str, *, only_weighted: bool = Tru
     whole = data  # what explains worse training scores too
     whose = part = ""
     if moved is not None and not (data or built):
-        part = moved.describe_part()  # what moves all predictions leaves none as it was
+        leaves = _means(sides, "leaves")
+        part = moved.describe_part(
+            rebuilt=leaves is not None and leaves[0] != leaves[1]
+        )  # what moves all predictions leaves none as it was
         whole = part or moved.describe_shift()
         whose = "" if whole and not part else moved.describe_class() or moved.describe_slice()
     few = any(clause.startswith("trees") for clause in built)
@@ -165,13 +168,17 @@ class _Moved:
         told = self._describe_weights() if only_weighted else ""  # without which labels may seem to be others
         return told or self._describe_exchange() or self._describe_lost_class()
 
-    def describe_part(self) -> str:
-        """Whether only some rows moved, as where the same model reads or bounds these otherwise."""
+    def describe_part(self, *, rebuilt: bool) -> str:
+        """Whether only some rows moved, as where the same model, not one `rebuilt`, reads or bounds these otherwise."""
         moved = (self.then != self.now).reshape(len(self.y), -1).any(axis=1)
         if moved.mean() > 1 - _UNMOVED or int((~moved).sum()) < _FEW_ROWS:
             return ""
         said = f"only {_share(moved.mean())} of the predictions moved, the others are bit-identical"
-        return f"{said}: not the model, but how it reads these rows (missing values, categories) or bounds them"
+        return (
+            said
+            if rebuilt
+            else f"{said}: not the model, but how it reads these rows (missing values, categories) or bounds them"
+        )
 
     def _describe_exchange(self) -> str:
         """Whether predictions changed places: those of rows, of classes, or of high and low values."""
