@@ -141,7 +141,7 @@ def _answer_two(answers: Mapping[str, TableAnswer], short: Mapping[str, str]) ->
         tuple(part for part in first if part not in last),
         tuple(f"On both, {lower_initial(part)}" if part in first else part for part in last),
     ]
-    same = len({one.whole for one in answers.values()}) == 1
+    same = len({one.whole for one in answers.values()}) == 1 and not any(one.contest for one in answers.values())
     if same:
         yield f"{WHICH}, on {join_words(short.values())}: {next(iter(answers.values())).whole}"
     for (name, one), rest in zip(answers.items(), rests, strict=True):
