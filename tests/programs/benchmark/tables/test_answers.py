@@ -400,7 +400,7 @@ def test_a_winner_that_is_no_better_than_a_trivial_rule_has_won_nothing():
 
 
 def test_scores_that_are_not_finite_are_no_verdict():
-    assert which(factories.grid(lambda *_: math.nan)) == "cannot say: no two can be compared by RMSE."
+    assert which(factories.grid(lambda *_: math.nan)) == "cannot say: no two have a value of RMSE that can be compared."
 
 
 def test_times_decide_only_if_they_were_taken_in_timing_mode():

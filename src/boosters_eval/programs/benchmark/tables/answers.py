@@ -177,7 +177,7 @@ class Contest:
                 return f"{self.leader} is better than {other}. Its {what} is {lead}"
             return f"{self.leader} is best. Its {what} is {lead} than that of {other}, the next"
         if self.apart and len(self.apart) == len(self.pairs):
-            return f"cannot say: no two can be compared by {self.what}"
+            return f"cannot say: no two have a value of {self.what} that can be compared"
         parts = [self._tell_level()] if self.level else []
         parts += [self._tell_open()] if self.open or not self.level else []
         parts += [f"Worse than {self.leader}: {_name(self.behind)}"] if self.behind else []
