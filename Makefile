@@ -183,6 +183,7 @@ examples-real24: setup  ## compare all libraries on the 24 real data sets, and w
 	@mkdir -p $(dir $(REAL24))
 	@$(BIN)/boosters-eval run --suite real24 --jobs 2 --name real24 --output $(REAL24).json
 	@$(BIN)/boosters-eval report --run real24 --output $(REAL24).html
+	@$(BIN)/python scripts/make_cards.py
 
 bench: setup  ## measure speeds, as ratios within one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

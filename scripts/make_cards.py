@@ -7,6 +7,7 @@ from boosters_eval.datasets.published import PUBLISHED
 from boosters_eval.programs.benchmark.suites import SUITES
 
 PAGE = Path(__file__).parents[1] / "docs" / "real-data.md"
+RESULTS = "benchmarks/real24"  # beside it: the page and its JSON, once `make examples-real24` has written them
 REAL = ("real24", "time6", "group4", "scale2", "rank1")
 HEAD = """# Real data
 
@@ -28,6 +29,17 @@ Of more than 10 000 rows a sample is drawn, always the same: enough to tell libr
 all of it in minutes. Series are split by time and tables with groups by group, unless you say otherwise. Where a
 license is not clear, the data are downloaded and never part of this package.
 """
+
+
+def results() -> str:
+    told = (
+        "`make examples-real24` compares all libraries on real24, and writes docs/benchmarks/real24.html and its JSON"
+    )
+    if not (PAGE.parent / f"{RESULTS}.json").is_file():
+        return f"\n{told}.\n"
+    return (
+        f"\n{told}: [how they stand]({RESULTS}.html), with [every result, the machine and versions]({RESULTS}.json).\n"
+    )
 
 
 def suites() -> str:
@@ -64,7 +76,7 @@ def card(name: str) -> str:
 
 def page() -> str:
     names = dict.fromkeys(config.dataset.name for name in REAL for config in SUITES[name].configs)
-    return "\n".join([HEAD + suites(), ORDER, "\n\n".join(map(card, names)), ""])
+    return "\n".join([HEAD + suites(), ORDER + results(), "\n\n".join(map(card, names)), ""])
 
 
 if __name__ == "__main__":
