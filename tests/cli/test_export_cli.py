@@ -35,7 +35,7 @@ def model(place):
         (("model.txt", "--rows", "rows.csv", "--runtimes", "txt"), "must be among"),
         (
             ("model.txt", "--rows", "rows.csv", "--export", "none.onnx"),
-            "must name files that are there. none.onnx is none.",
+            "files that are there. none.onnx is none.",
         ),
     ],
 )

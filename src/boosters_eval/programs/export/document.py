@@ -26,7 +26,15 @@ _TONES = {
 def lay_out(found: ExportFindings) -> Document:
     compared = [one for one in found.exports if one.state in COMPARED]
     differing = [one for one in compared if one.state in ("differs", "changes decisions")]
-    headings = ("Export", "Version", "Outcome", "Rows off", "Other classes", "Largest difference", "What it is")
+    headings: tuple[str, ...] = (
+        "Export",
+        "Version",
+        "Outcome",
+        "Rows off",
+        "Other classes",
+        "Largest difference",
+        "What it is",
+    )
     if found.task == "regression":
         headings = tuple(each for each in headings if each != "Other classes")
     rows = tuple(_tell(one, found) for one in found.exports)

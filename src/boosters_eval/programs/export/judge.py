@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.export.request import ExportRequest
 
     Predicted = NDArray[np.float64]
-    Rows = NDArray[np.bool_]
+    RowMask = NDArray[np.bool_]
 
 EXPORT = "export"
 _TOLERANCE = 1e-5
@@ -221,25 +221,27 @@ class _Judge:
         seen = off | decided
         if not seen.any():
             agreed = describe_agreement(*(np.nan_to_num(one[taken]) for one in (expected, found)))
-            told = {"cause": agreed.name, "diagnosis": agreed.sentence} if agreed else {}
-            return CheckedExport(**about, state="agrees", **told)
+            left = {"cause": agreed.name, "diagnosis": agreed.sentence} if agreed else {}
+            return CheckedExport(**about, state="agrees", **left)
         cause = self._diagnose(found, taken, off)
         return CheckedExport(
             **about,
             state="changes decisions" if decided.any() else "differs",
             cause=cause.name,
             diagnosis=cause.sentence,
-            reference=next((told for one in cause.name.split(" + ") if (told := _KNOWN.get((about["name"], one)))), ""),
+            reference=next(
+                (_KNOWN[key] for one in cause.name.split(" + ") if (key := (about["name"], one)) in _KNOWN), ""
+            ),
             places=tuple(self._list_places(seen)),
         )
 
-    def _find_off(self, expected: Predicted, found: Predicted, allowed: float) -> Rows:
+    def _find_off(self, expected: Predicted, found: Predicted, allowed: float) -> RowMask:
         """Rows with a value that is too far off; what is no number agrees only with the same."""
         with np.errstate(all="ignore"):
             near = (np.abs(found - expected) <= allowed) | (expected == found) | (np.isnan(expected) & np.isnan(found))
         return np.asarray(~near.reshape(len(near), -1).all(axis=1))
 
-    def _diagnose(self, found: Predicted, taken: Rows, off: Rows) -> Diagnosis:
+    def _diagnose(self, found: Predicted, taken: RowMask, off: RowMask) -> Diagnosis:
         """The mistake that turns what the model predicts into what the export predicts."""
         broken = ~np.isfinite(found.reshape(len(found), -1)).all(axis=1) & off
         if broken.any():
@@ -304,7 +306,7 @@ class _Judge:
         told = "; ".join(f"{' and '.join(where)}: {names[name]}" for name, where in causes.items())
         return Diagnosis(" + ".join(causes), told) if causes else None
 
-    def _list_places(self, seen: Rows) -> Iterator[ExportPlace]:
+    def _list_places(self, seen: RowMask) -> Iterator[ExportPlace]:
         """The thresholds on which most rows are off."""
         rows = self.places[seen & (self.places[:, 0] == THRESHOLD)]
         counts = Counter((int(one[1]), float(one[2])) for one in rows)
@@ -328,7 +330,7 @@ def _find_shift(expected: Predicted, found: Predicted) -> float | None:
     return middle if abs(middle) > 1e-3 and np.abs(gaps - middle).max() <= 1e-2 * abs(middle) else None
 
 
-def _count_parts(places: Predicted, taken: Rows, off: Rows, decided: Rows) -> Iterator[ExportPart]:
+def _count_parts(places: Predicted, taken: RowMask, off: RowMask, decided: RowMask) -> Iterator[ExportPart]:
     for part, name in enumerate(PARTS):
         here = (places[:, 0] == part) & taken
         if here.any():

@@ -31,17 +31,17 @@ from boosters_eval.programs.export.saved import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boosters_eval.programs.export.saved import ExportRows, PredictRows, SavedModel
+    from boosters_eval.programs.export.saved import ExportRows, OpenedModel, PredictRows
 
 
-class Runtime(NamedTuple):
+class ExportRuntime(NamedTuple):
     """A way to carry models of some libraries over, and the distributions that it stands on."""
 
     libraries: tuple[str, ...]
     needs: tuple[
         str, ...
     ]  # distributions, of which the first one's version is the runtime's; none: the model's library
-    carry: Callable[[SavedModel, Path], PredictRows]
+    carry: Callable[[OpenedModel, Path], PredictRows]
     compiler: str = ""
 
     def missing(self) -> str:
@@ -64,7 +64,7 @@ def find_version(distribution: str) -> str:
 # ---- The libraries' own formats
 
 
-def _carry_json(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_json(saved: OpenedModel, _: Path) -> PredictRows:
     model = saved.model
     match saved.library:
         case "xgboost":
@@ -76,7 +76,7 @@ def _carry_json(saved: SavedModel, _: Path) -> PredictRows:
             return read_boosters(bytes(model.to_json_bytes())).predict
 
 
-def _carry_binary(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_binary(saved: OpenedModel, _: Path) -> PredictRows:
     model = saved.model
     match saved.library:
         case "xgboost":
@@ -87,15 +87,15 @@ def _carry_binary(saved: SavedModel, _: Path) -> PredictRows:
             return read_boosters(bytes(model.to_bytes())).predict
 
 
-def _carry_text(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_text(saved: OpenedModel, _: Path) -> PredictRows:
     return open_bytes(saved.model.model_to_string(num_iteration=-1).encode(), ".txt").predict
 
 
-def _carry_skops(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_skops(saved: OpenedModel, _: Path) -> PredictRows:
     return open_bytes(save_apart(".skops", partial(import_module("skops.io").dump, saved.model)), ".skops").predict
 
 
-def _carry_interface(saved: SavedModel, path: Path) -> PredictRows:
+def _carry_interface(saved: OpenedModel, path: Path) -> PredictRows:
     """XGBoost's interface of scikit-learn, which predicts with the trees up to the best one."""
     xgb = import_module("xgboost")
     kind = xgb.XGBRegressor if saved.kind == "regression" else xgb.XGBClassifier
@@ -109,7 +109,7 @@ def _carry_interface(saved: SavedModel, path: Path) -> PredictRows:
 # ---- boosters
 
 
-def _carry_boosters(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_boosters(saved: OpenedModel, _: Path) -> PredictRows:
     boosters = import_module("boosters")
     model = saved.model
     if saved.library == "xgboost":
@@ -120,7 +120,7 @@ def _carry_boosters(saved: SavedModel, _: Path) -> PredictRows:
 # ---- ONNX
 
 
-def _carry_onnx(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_onnx(saved: OpenedModel, _: Path) -> PredictRows:
     model = saved.model
     match saved.library:
         case "catboost":
@@ -164,7 +164,7 @@ def read_onnx(content: bytes) -> PredictRows:
 # ---- treelite, tl2cgen, lleaves, C++
 
 
-def _read_by_treelite(saved: SavedModel, path: Path) -> Any:
+def _read_by_treelite(saved: OpenedModel, path: Path) -> Any:
     treelite = import_module("treelite")
     if saved.library == "sklearn":
         return treelite.sklearn.import_model(saved.model)
@@ -176,12 +176,12 @@ def _read_by_treelite(saved: SavedModel, path: Path) -> Any:
         return treelite.frontend.load_xgboost_model(str(place), format_choice="json")
 
 
-def _carry_treelite(saved: SavedModel, path: Path) -> PredictRows:
+def _carry_treelite(saved: OpenedModel, path: Path) -> PredictRows:
     model, gtil = _read_by_treelite(saved, path), import_module("treelite").gtil
     return lambda x: gtil.predict(model, x.astype(model.input_type), nthread=1)
 
 
-def _carry_tl2cgen(saved: SavedModel, path: Path) -> PredictRows:
+def _carry_tl2cgen(saved: OpenedModel, path: Path) -> PredictRows:
     model = _read_by_treelite(saved, path)
     with tempfile.TemporaryDirectory() as folder:
         library = str(Path(folder, "model.so"))
@@ -196,7 +196,7 @@ def read_compiled(library: str, kind: str = "float32") -> PredictRows:
     return lambda x: predictor.predict(tl2cgen.DMatrix(x.astype(kind), dtype=kind))
 
 
-def _carry_lleaves(saved: SavedModel, path: Path) -> PredictRows:
+def _carry_lleaves(saved: OpenedModel, path: Path) -> PredictRows:
     del saved
     model = import_module("lleaves").Model(model_file=str(path))
     model.compile()
@@ -211,7 +211,7 @@ extern "C" void predict_rows(const float* x, long n, long p, double* out) {
 """
 
 
-def _carry_cpp(saved: SavedModel, _: Path) -> PredictRows:
+def _carry_cpp(saved: OpenedModel, _: Path) -> PredictRows:
     if saved.categorical or saved.kind == "classes":
         raise ExportError("The exported C++ is checked for one value per row, and without categories.")
     with tempfile.TemporaryDirectory() as folder:
@@ -237,20 +237,20 @@ def _carry_cpp(saved: SavedModel, _: Path) -> PredictRows:
 _ONNX = ("onnxruntime", "onnx")
 _BOTH = ("xgboost", "lightgbm")
 _XGBOOST = "xgboost|xgboost-cpu"
-RUNTIMES: dict[str, Runtime] = {
-    "json": Runtime(("xgboost", "catboost", "boosters"), (), _carry_json),
-    "binary": Runtime(("xgboost", "catboost", "boosters"), (), _carry_binary),
-    "text": Runtime(("lightgbm",), ("lightgbm",), _carry_text),
-    "skops": Runtime(("sklearn",), ("skops",), _carry_skops),
-    "interface": Runtime(("xgboost",), (_XGBOOST,), _carry_interface),
-    "boosters": Runtime(_BOTH, ("boosters",), _carry_boosters),
-    "onnxruntime": Runtime(("catboost",), _ONNX, _carry_onnx),
-    "onnxruntime-skl2onnx": Runtime(("sklearn",), (*_ONNX, "skl2onnx"), _carry_onnx),
-    "onnxruntime-onnxmltools": Runtime(_BOTH, (*_ONNX, "onnxmltools"), _carry_onnx),
-    "treelite": Runtime((*_BOTH, "sklearn"), ("treelite",), _carry_treelite),
-    "tl2cgen": Runtime((*_BOTH, "sklearn"), ("tl2cgen", "treelite"), _carry_tl2cgen, "gcc"),
-    "lleaves": Runtime(("lightgbm",), ("lleaves",), _carry_lleaves),
-    "c++": Runtime(("catboost",), ("catboost",), _carry_cpp, "g++"),
+RUNTIMES: dict[str, ExportRuntime] = {
+    "json": ExportRuntime(("xgboost", "catboost", "boosters"), (), _carry_json),
+    "binary": ExportRuntime(("xgboost", "catboost", "boosters"), (), _carry_binary),
+    "text": ExportRuntime(("lightgbm",), ("lightgbm",), _carry_text),
+    "skops": ExportRuntime(("sklearn",), ("skops",), _carry_skops),
+    "interface": ExportRuntime(("xgboost",), (_XGBOOST,), _carry_interface),
+    "boosters": ExportRuntime(_BOTH, ("boosters",), _carry_boosters),
+    "onnxruntime": ExportRuntime(("catboost",), _ONNX, _carry_onnx),
+    "onnxruntime-skl2onnx": ExportRuntime(("sklearn",), (*_ONNX, "skl2onnx"), _carry_onnx),
+    "onnxruntime-onnxmltools": ExportRuntime(_BOTH, (*_ONNX, "onnxmltools"), _carry_onnx),
+    "treelite": ExportRuntime((*_BOTH, "sklearn"), ("treelite",), _carry_treelite),
+    "tl2cgen": ExportRuntime((*_BOTH, "sklearn"), ("tl2cgen", "treelite"), _carry_tl2cgen, "gcc"),
+    "lleaves": ExportRuntime(("lightgbm",), ("lleaves",), _carry_lleaves),
+    "c++": ExportRuntime(("catboost",), ("catboost",), _carry_cpp, "g++"),
 }
 
 

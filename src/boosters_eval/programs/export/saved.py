@@ -51,7 +51,7 @@ class ModelSplit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SavedModel:
+class OpenedModel:
     """A model as its own library loads it."""
 
     library: str
@@ -89,7 +89,7 @@ class SavedModel:
                     waiting.append((int(child), {**bounds, column: side}))
 
 
-def open_saved(path: Path) -> SavedModel:
+def open_saved(path: Path) -> OpenedModel:
     """The model in a file, by its ending and its content; never a pickle."""
     ending = path.suffix.lower()
     library = FORMATS.get(ending, "")
@@ -118,11 +118,11 @@ def _tell_json(path: Path) -> str:
 # ---- XGBoost
 
 
-def _open_xgboost(path: Path) -> SavedModel:
+def _open_xgboost(path: Path) -> OpenedModel:
     return read_xgboost(path.read_bytes())
 
 
-def read_xgboost(content: bytes) -> SavedModel:
+def read_xgboost(content: bytes) -> OpenedModel:
     xgb = import_module("xgboost")
 
     def load(text: bytes) -> Any:
@@ -175,7 +175,7 @@ def read_xgboost(content: bytes) -> SavedModel:
         )
     if booster["name"] == "dart":
         mistakes["drop_weights"] = ("agrees without the drop weights of dart", altered(drop_weights="ignored"))
-    return SavedModel(
+    return OpenedModel(
         *("xgboost", model, partial(ask, model), width),
         kind="classes" if classes > 1 else "binary" if objective.startswith("binary:") else "regression",
         names=tuple(learner["feature_names"]),
@@ -210,7 +210,7 @@ def _try_loading(load: Callable[[bytes], Any], content: Any) -> Any:
 # ---- LightGBM
 
 
-def _open_lightgbm(path: Path) -> SavedModel:
+def _open_lightgbm(path: Path) -> OpenedModel:
     lgb = import_module("lightgbm")
     text = path.read_text()
 
@@ -262,7 +262,7 @@ def _open_lightgbm(path: Path) -> SavedModel:
             "agrees with the trees up to the best one alone",
             partial(ask, model, num_iteration=best),
         )
-    return SavedModel(
+    return OpenedModel(
         *("lightgbm", model, partial(ask, model), model.num_feature()),
         kind="classes" if classes > 1 else "binary" if objective == "binary" else "regression",
         names=tuple(model.feature_name()),
@@ -286,13 +286,13 @@ def _flatten(root: dict[str, Any]) -> FlatTree:
         return place
 
     add(root)
-    return FlatTree(*map(list, zip(*nodes, strict=True)))  # type: ignore[arg-type]
+    return FlatTree(*map(list, zip(*nodes, strict=True)))
 
 
 # ---- CatBoost
 
 
-def _open_catboost(path: Path) -> SavedModel:
+def _open_catboost(path: Path) -> OpenedModel:
     catboost = import_module("catboost")
     form = "json" if path.suffix.lower() == ".json" else "cbm"
     model = catboost.CatBoost().load_model(str(path), format=form)
@@ -316,7 +316,7 @@ def _open_catboost(path: Path) -> SavedModel:
     if model.tree_count_ > 1:
         mistakes["last_tree"] = ("agrees without the last tree", partial(ask, model, ntree_end=model.tree_count_ - 1))
     borders = model.get_borders()
-    return SavedModel(
+    return OpenedModel(
         *("catboost", model, partial(ask, model), len(model.feature_names_)),
         kind="regression" if not classes else "binary" if len(classes) == 2 else "classes",
         names=tuple(model.feature_names_),
@@ -357,7 +357,7 @@ def name_categories(x: ExportRows) -> Any:
 # ---- scikit-learn
 
 
-def _open_sklearn(path: Path) -> SavedModel:
+def _open_sklearn(path: Path) -> OpenedModel:
     skops = import_module("skops.io")
     unknown = [name for name in skops.get_untrusted_types(file=path) if not name.startswith("sklearn.")]
     if unknown:
@@ -367,7 +367,7 @@ def _open_sklearn(path: Path) -> SavedModel:
     return read_sklearn(skops.load(path, trusted=skops.get_untrusted_types(file=path)))
 
 
-def read_sklearn(model: Any) -> SavedModel:
+def read_sklearn(model: Any) -> OpenedModel:
     classes = tuple(map(str, getattr(model, "classes_", ())))
 
     def ask(one: Any, x: ExportRows) -> Any:
@@ -380,7 +380,7 @@ def read_sklearn(model: Any) -> SavedModel:
     elif hasattr(bare, "init_"):
         bare.init_ = "zero"
     trees = tuple(_list_sklearn_trees(model))
-    return SavedModel(
+    return OpenedModel(
         *("sklearn", model, partial(ask, model), int(model.n_features_in_)),
         kind="regression" if not classes else "binary" if len(classes) == 2 else "classes",
         names=tuple(map(str, getattr(model, "feature_names_in_", ()))),
@@ -410,11 +410,11 @@ def _list_sklearn_trees(model: Any) -> Iterator[FlatTree]:
 # ---- boosters
 
 
-def _open_boosters(path: Path) -> SavedModel:
+def _open_boosters(path: Path) -> OpenedModel:
     return read_boosters(path.read_bytes())
 
 
-def read_boosters(content: bytes) -> SavedModel:
+def read_boosters(content: bytes) -> OpenedModel:
     boosters = import_module("boosters")
 
     def load(content: bytes) -> Any:
@@ -438,7 +438,7 @@ def read_boosters(content: bytes) -> SavedModel:
         bare = _try_loading(load, without)
         mistakes["base_score"] = ("agrees without the base score", partial(ask, bare or model))
     kinds: dict[str, ModelKind] = {"sigmoid": "binary", "softmax": "classes"}
-    return SavedModel(
+    return OpenedModel(
         *("boosters", model, partial(ask, model), int(model.n_features)),
         kind=kinds.get(str(inner.get("output_transform")), "regression"),
         names=tuple(model.feature_names or ()),
@@ -456,7 +456,7 @@ def read_boosters(content: bytes) -> SavedModel:
     )
 
 
-_OPENERS: dict[str, Callable[[Path], SavedModel]] = {
+_OPENERS: dict[str, Callable[[Path], OpenedModel]] = {
     "xgboost": _open_xgboost,
     "lightgbm": _open_lightgbm,
     "catboost": _open_catboost,
@@ -473,7 +473,7 @@ def save_apart(ending: str, write: Callable[[str], object]) -> bytes:
         return path.read_bytes()
 
 
-def open_bytes(content: bytes, ending: str) -> SavedModel:
+def open_bytes(content: bytes, ending: str) -> OpenedModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"model{ending}")
         path.write_bytes(content)

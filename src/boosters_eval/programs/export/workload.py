@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.engine.cell import Cell
-    from boosters_eval.programs.export.saved import ExportRows, PredictRows, SavedModel
+    from boosters_eval.programs.export.saved import ExportRows, OpenedModel, PredictRows
 
 PARTS = ("sample", "on a threshold", "missing", "infinite", "unseen category")
 SAMPLE, THRESHOLD, MISSING, INFINITE, UNSEEN = range(len(PARTS))
@@ -117,7 +117,7 @@ class ExportWorkload(Workload):
 
 
 def _ask_itself(
-    cell: Cell, saved: SavedModel, sample: Path, arrays: Path, phase: Callable[[str], None]
+    cell: Cell, saved: OpenedModel, sample: Path, arrays: Path, phase: Callable[[str], None]
 ) -> ExportOutcome:
     phase("rows")
     rows, notes = read_sample(saved, sample)
@@ -158,11 +158,11 @@ def _ask_itself(
     )
 
 
-def _name(saved: SavedModel, column: int) -> str:
+def _name(saved: OpenedModel, column: int) -> str:
     return saved.names[column] if saved.names else str(column)
 
 
-def _list_mistakes(saved: SavedModel, x: ExportRows) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
+def _list_mistakes(saved: OpenedModel, x: ExportRows) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
     """What the model predicts with the mistakes of exporters: in the model, then in the rows."""
     for name, (sentence, predict) in saved.mistakes.items():
         try:
@@ -183,7 +183,7 @@ def _list_mistakes(saved: SavedModel, x: ExportRows) -> Iterator[tuple[str, str,
 # ---- The rows
 
 
-def read_sample(saved: SavedModel, path: Path) -> tuple[ExportRows, list[str]]:
+def read_sample(saved: OpenedModel, path: Path) -> tuple[ExportRows, list[str]]:
     """The columns of the model, by their names where the file has them all, else by their places; texts as codes."""
     import pandas as pd  # noqa: PLC0415 (only where a sample is read)
 
@@ -221,7 +221,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _read_column(saved: SavedModel, place: int, texts: list[str], source: str) -> NDArray[np.float64]:
+def _read_column(saved: OpenedModel, place: int, texts: list[str], source: str) -> NDArray[np.float64]:
     empty = ("", "nan", "NaN", "NA", "null", "None")
     if all(text in empty or _is_number(text) for text in texts) and not (
         place in saved.categorical and len(saved.codes) == len(saved.categorical)
@@ -237,7 +237,7 @@ def _read_column(saved: SavedModel, place: int, texts: list[str], source: str) -
     return np.array([float(known.index(text)) for text in texts])
 
 
-def lay_out_rows(saved: SavedModel, sample: ExportRows) -> tuple[ExportRows, NDArray[np.float64], int]:
+def lay_out_rows(saved: OpenedModel, sample: ExportRows) -> tuple[ExportRows, NDArray[np.float64], int]:
     """The sample; a row on each threshold, and one step below and above; and special values, column by column.
 
     Of each row, its part, its column, its threshold, and the step from that. A row on a threshold comes to it: the
@@ -288,7 +288,7 @@ def _between(low: float, high: float) -> float:
 
 
 def _select(places: NDArray[np.float64], part: int, column: int) -> NDArray[np.bool_]:
-    return (places[:, 0] == part) & (places[:, 1] == column)
+    return np.asarray((places[:, 0] == part) & (places[:, 1] == column))
 
 
 def ask_parts(
