@@ -77,7 +77,7 @@ $(PARITY_STAMP): pyproject.toml
 	@touch $@
 
 test-parity: $(PARITY_STAMP)  ## run the shipped methods on their real backends; without R or Octave, those tests are skipped
-	@.venv-parity/bin/python -m pytest -m parity -n 0 tests/programs/parity
+	@.venv-parity/bin/python -m pytest -m parity -n 0 tests/programs/parity tests/programs/export
 
 TRACKING_STAMP := .venv-tracking/.installed
 

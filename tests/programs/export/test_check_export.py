@@ -259,3 +259,23 @@ def test_categories_of_catboost_may_be_texts(tmp_path):
 def test_files_of_ones_own_are_exports(place):
     found = check_export(place / "light.txt", place / "rows.csv", exports=str(place / "binary.txt"))
     assert found.exports[0].state == "differs"
+
+
+DIFFERING = {
+    "light.txt": {"boosters": "compare_float32_below", "onnxruntime-onnxmltools": "compare_float32"},
+    "classes.txt": {"boosters": "compare_float32_below", "onnxruntime-onnxmltools": "compare_float32"},
+    "boost.json": {},
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("model", DIFFERING)
+def test_unharmed_exports_differ_only_in_what_is_known(place, model):
+    """In every runtime that the extra `parity` installs; a model that learned from missing values is no exception."""
+    found = check_export(place / model, place / "rows.csv")
+    differing = {one.name: one for one in found.exports if one.state in ("differs", "changes decisions")}
+    assert {one.state for one in found.exports} <= {"identical", "agrees", "differs", "changes decisions"}
+    assert differing.keys() == DIFFERING[model].keys()
+    for name, cause in DIFFERING[model].items():
+        assert differing[name].cause.startswith(cause)
+        assert differing[name].reference
