@@ -52,6 +52,8 @@ STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "score
 ONLY_PARSED = {
     "boosters-eval --help",
     "boosters-eval bisect --library lightgbm --versions 4.3..4.7 --dataset california",
+    "boosters-eval tune -d sales.csv:revenue",
+    "boosters-eval tune -d sales.csv:revenue -l xgboost lightgbm --trials 50 -o tuned.html",
     # These need versions, models or files; the tests of the room have them.
     "boosters-eval check-export model.txt --rows sample.csv",
     "boosters-eval check-export model.json --rows sample.csv --export served.onnx client.py:predict",
