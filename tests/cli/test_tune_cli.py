@@ -1,8 +1,11 @@
 """`tune` on the command line."""
 
 import json
+import shlex
 
 import pytest
+
+from boosters_eval.programs.tune import tasks
 
 SMALL = ("tune", "-d", "diabetes", "-l", "boosters,lightgbm", "-n", "2", "-s", "2", "-p", "n_estimators=5")
 
@@ -58,3 +61,26 @@ def test_a_mistake_is_one_sentence(boosters_eval, words, sentence):
     assert done.returncode == 3
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "thresholds", "advised"),
+    [
+        ((), {}, "--seeds 10"),
+        ((), {"_MORE_SPLITS": 0, "_MOVING": -9}, "--trials 8"),
+        (
+            ("--early-stopping", "40"),
+            {"_MORE_SPLITS": 0, "_MOVING": 9},
+            "--param early_stopping_rounds=40,learning_rate=",
+        ),
+        (("--space", "own"), {"_MORE_SPLITS": 0, "_MOVING": 9}, "bagging_freq=1"),
+    ],
+)
+def test_what_is_advised_runs_as_it_stands(boosters_eval, tmp_path, monkeypatch, words, thresholds, advised):
+    for name, value in thresholds.items():
+        monkeypatch.setattr(tasks, name, value)
+    file = tmp_path / "tuned.json"
+    boosters_eval("tune", "-d", "diabetes", "-l", "lightgbm", "-n", "4", "-s", "2", *words, "-o", str(file), check=0)
+    command = json.loads(file.read_text())["tasks"][0]["command"]
+    assert advised in command
+    boosters_eval(*shlex.split(command)[1:], "--dry-run", check=0)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import PlainCell
     from boosters_eval.reports.html.svg import Figure
 
+_SHORT = 10  # seconds
 _MATTERS = 0.05  # the level at which a parameter is told to matter
 _ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trials in the table
 _TONES = {"better": "better", "worse": "worse", "equivalent": "", "inconclusive": ""}
@@ -125,7 +126,8 @@ def _tell_cost(found: TuneFindings) -> str:
     times = [f"{name} {number(seconds, 2)} s" for seconds, name in sorted((s, n) for s, n in known if s is not None)]
     search = f"CPU time of one search with {count_of(found.trials, 'trial')}{of}: {', '.join(times)}. " if times else ""
     total = sum(one.cpu_s or 0.0 for one in every)
-    spent = f", which took {format_duration(total)} of CPU time" if total else ""
+    time = f"{number(total, 2)} s" if total < _SHORT else format_duration(total)
+    spent = f", which took {time} of CPU time" if total else ""
     return f"{search}All in all, {count_of(found.cells, 'fit')}{spent}"
 
 
@@ -190,7 +192,7 @@ def _row(one: TunedLibrary) -> tuple[PlainCell, ...]:
 
 
 def _tell_values(config: TunedConfig) -> str:
-    return ", ".join(f"{name}={value:g}" for name, value in config.values.items()) or "its own defaults"
+    return ", ".join(f"{name}={value}" for name, value in config.values.items()) or "its own defaults"
 
 
 def _tell_turns(task: TunedTask) -> Iterator[str]:

@@ -91,19 +91,20 @@ class Search:
 
     def list_trials(self, trials: int) -> Iterator[tuple[Trial, BenchmarkConfig]]:
         """Each benchmark, with the trial that it is of; of a library's own parameters, one for each library."""
-        how = (trials, self.request.sampler)
-        drawn = {axes: draw(axes, *how) for axes in dict.fromkeys(self.axes.values())}
         for config in self.base.configs:
             yield Trial(config.dataset.name, DEFAULT, {name: {} for name in config.libraries}), config
             for at in range(trials):
-                values = {name: drawn[self.axes[name]][at] for name in config.libraries}
+                values = {name: self.find_values(name, at + 1, trials) for name in config.libraries}
                 trial = Trial(config.dataset.name, at + 1, values)
                 for name, made in self._configure(f"{config.name}-t{at + 1}", values):
                     yield trial, config.replace(**made, name=name)
 
     def find_values(self, library: str, number: int, trials: int) -> Mapping[str, Any]:
         """What a trial sets in a library; its own defaults set nothing."""
-        return draw(self.axes[library], trials, self.request.sampler)[number - 1] if number else {}
+        if not number:
+            return {}
+        besides = BESIDES.get(self.base.runner(library).library(), {}) if self.request.space == "own" else {}
+        return {**draw(self.axes[library], trials, self.request.sampler)[number - 1], **besides}
 
     def _configure(self, name: str, values: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         if self.request.space == "common":
@@ -111,8 +112,7 @@ class Search:
             yield name, {"training": training, "profile": Profile.PARITY}
             return
         for library, own in values.items():
-            besides = BESIDES.get(self.base.runner(library).library(), {})
-            yield f"{name}-{library}", {"native": {**own, **besides}, "libraries": (library,)}
+            yield f"{name}-{library}", {"native": dict(own), "libraries": (library,)}
 
     def prepare(self, trials: int) -> PreparedRun:
         """The plan with so many trials. A library that cannot carry out all of them takes no part."""

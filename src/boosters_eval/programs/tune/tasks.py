@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.tables import ComparisonTable
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # numbers of trials whose gain is bounded
+_MORE_SPLITS = 10  # to be advised where nothing could be seen
 _MOVING = 0.005  # of the error: what the second half of the trials must still gain for more of them to be advised
 _OF_TUNE = (
     "-n",
@@ -331,21 +332,26 @@ def _find_doubts(tried: Sequence[Tried], failed: Mapping[str, int]) -> Iterator[
 
 def _advise(search: Search, found: TunedTask) -> tuple[str, str]:
     """Why, and the words of a command; nothing where no command line could run it."""
-    words = strip_words(list(search.request.command_line))
+    request, words = search.request, strip_words(list(search.request.command_line))
     if not words or words[0] != "tune" or len(search.base.configs) > 1:
         return "", ""
     leader = next((one for one in found.libraries if one.library == found.leader), found.libraries[0])
-    if _is_moving(leader, found) and leader.trials == search.request.trials:
-        more = drop_options(words, "-n", "--trials")
-        return "more trials might gain more", shlex.join(["boosters-eval", *more, "--trials", str(2 * leader.trials)])
+    unseen = all(one.worth == "inconclusive" for one in found.libraries)
+    if unseen and found.splits < _MORE_SPLITS and request.cv is None and request.split in (None, "random"):
+        again = drop_options(words, "-s", "--seeds")
+        return "more splits would tell more", shlex.join(["boosters-eval", *again, "--seeds", str(_MORE_SPLITS)])
+    if _is_moving(leader, found) and leader.trials == request.trials:
+        again = drop_options(words, "-n", "--trials")
+        return "more trials might gain more", shlex.join(["boosters-eval", *again, "--trials", str(2 * leader.trials)])
     if leader.best.trial == 0:
         return "", ""
     words = drop_options(["compare", *words[1:]], *_OF_TUNE, "-l", "--library", "-p", "--param")
-    values = [f"{name}={value:g}" for name, value in leader.best.values.items()]
-    if search.request.space == "own":
+    values = [f"{name}={value}" for name, value in leader.best.values.items()]
+    if request.space == "own":
         how = ["--profile", "defaults", "--variants", f"tuned:{','.join(values)}", "default:"]
     else:
-        how = ["--param", ",".join([*search.request.param, *values])]
+        stopping = [f"early_stopping_rounds={request.early_stopping}"] if request.early_stopping else []
+        how = ["--param", ",".join([*request.param, *stopping, *values])]
     return f"train {leader.library} as tuned", shlex.join(["boosters-eval", *words, "-l", leader.library, *how])
 
 
