@@ -12,6 +12,7 @@ from boosters_eval.datasets import open_stored
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.benchmark.fit import take_data
 from boosters_eval.programs.benchmark.runs import collect_fits
+from boosters_eval.programs.tune.judge import _extrapolate
 from boosters_eval.programs.tune.plan import Search
 from tiny import shared_pool
 
@@ -175,7 +176,18 @@ def test_a_budget_that_runs_out_leaves_out_whole_rounds_for_all_alike(tmp_path):
     assert 1 <= some.trials < 200
     assert {one.trials for one in some.tasks[0].libraries} == {some.trials}
     assert watch.ran == some.cells == (some.trials + 1) * 2 * 2 * 2  # nothing runs twice
-    assert "fit into 0.05 CPU seconds" in some.notes[0]
+    assert some.notes[0].endswith("of 200 trials fit into 0.05 CPU seconds, the same for every library")
+
+
+@pytest.mark.parametrize(("spent", "limit", "held"), [(2.0, 10.0, 9), (2.0, 1.0, 0), (0.0, 1.0, 2)])
+def test_a_budget_holds_as_many_trials_as_those_so_far_took(spent, limit, held):
+    assert _extrapolate(1, spent, limit) == held
+
+
+def test_a_budget_of_time_that_is_over_at_once_leaves_one_trial_for_all(tmp_path):
+    some = tune("diabetes", LIBRARIES, **FAST, budget="0.1s", home=tmp_path, executor=shared_pool())
+    assert [one.trials for one in some.tasks[0].libraries] == [1, 1]
+    assert "only 1 of 3 trials fit into 0.1 s" in " ".join(some.document().answer)
 
 
 def test_own_spaces_are_each_library_s_own(tmp_path):

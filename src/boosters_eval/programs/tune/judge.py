@@ -60,23 +60,24 @@ def _run_rounds(session: Session, search: Search, budget_s: float | None) -> _Ra
         known = KnownOutcomes() if run is None else KnownOutcomes(run.outcomes, run.machines, None, run.kept_in)
         extends = "" if run is None else run.plan.run_id
         run = run_once(session, search.prepare(trials), kind=TUNE, known=known, extends=extends)
-        spent, used = time.monotonic() - start, _find_most_used(run)
-        following = min(2 * trials, request.trials)
-        for limit, taken in ((budget_s, spent), (request.cpu_budget, used)):
-            if limit is not None and taken > 0:
-                following = min(
-                    following, int((trials + 1) * limit / taken) - 1
-                )  # the defaults took as long as a trial
-        if following <= trials:
-            break
-        tell(f"{count_of(trials, 'trial')} of each library so far; going on to {following}.")
-        trials = following
-    if trials == request.trials:
-        return _Ran(run, trials)
-    which = [f"{request.budget} of time" if budget_s and spent * (trials + 2) / (trials + 1) > budget_s else ""]
-    which += [f"{request.cpu_budget:g} CPU seconds" if request.cpu_budget else ""]
-    why = " or ".join(filter(None, which)) or "the budget"
-    return _Ran(run, trials, f"{trials} of {request.trials} trials fit into {why}, the same for every library")
+        if trials == request.trials:
+            return _Ran(run, trials)
+        held = {f"{request.trials} trials": request.trials, f"{2 * trials} trials": 2 * trials}
+        if budget_s is not None:
+            held[f"{budget_s:g} s"] = _extrapolate(trials, time.monotonic() - start, budget_s)
+        if request.cpu_budget is not None:
+            held[f"{request.cpu_budget:g} CPU seconds"] = _extrapolate(trials, _find_most_used(run), request.cpu_budget)
+        limit = min(held, key=lambda name: held[name])
+        if held[limit] <= trials:
+            note = f"only {trials} of {request.trials} trials fit into {limit}, the same for every library"
+            return _Ran(run, trials, note)
+        tell(f"{count_of(trials, 'trial')} of each library so far; going on to {held[limit]}.")
+        trials = held[limit]
+
+
+def _extrapolate(trials: int, spent: float, limit: float) -> int:
+    """How many trials a budget holds, if the following take as long; the defaults took as long as one."""
+    return int((trials + 1) * limit / spent) - 1 if spent > 0 else 2 * trials
 
 
 def _find_most_used(run: Run) -> float:
