@@ -161,6 +161,16 @@ def test_an_interrupted_search_goes_on_and_says_the_same(tmp_path, found):
     assert alike[0] == alike[1]
 
 
+def test_an_interrupted_search_with_a_budget_goes_on_with_its_rounds(tmp_path, found):
+    stopped, rest = Stopper(after=20), Stopper()
+    again = {"home": tmp_path, "executor": shared_pool(), "cpu_budget": 1e6}
+    with pytest.raises(KeyboardInterrupt):
+        tune("diabetes", LIBRARIES, **FAST, **again, observer=stopped)
+    resumed = tune("diabetes", LIBRARIES, **FAST, **again, observer=rest, resume=True)
+    assert rest.ran == found.cells - 20
+    assert [one.tuned for one in resumed.tasks[0].libraries] == [one.tuned for one in found.tasks[0].libraries]
+
+
 def test_cells_of_earlier_searches_are_taken_over(place, results, kept_pool):
     watch = Stopper()
     more = tune("diabetes", LIBRARIES, **{**FAST, "trials": 4}, home=place, observer=watch, reuse=True)
