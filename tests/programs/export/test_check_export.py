@@ -261,6 +261,17 @@ def test_files_of_ones_own_are_exports(place):
     assert found.exports[0].state == "differs"
 
 
+def test_dart_in_boosters_lacks_its_drop_weights(place):
+    import xgboost as xgb
+
+    x = np.random.default_rng(1).normal(size=(200, 4))
+    data = xgb.DMatrix(x, x[:, 0] * x[:, 1], feature_names=NAMES)
+    xgb.train({"booster": "dart", "rate_drop": 0.3, "nthread": 1}, data, 20).save_model(place / "dart.json")
+    (one,) = check_export(place / "dart.json", place / "rows.csv", runtimes="boosters").exports
+    assert (one.state, one.cause) == ("differs", "drop_weights")
+    assert one.reference
+
+
 DIFFERING = {
     "light.txt": {"boosters": "compare_float32_below", "onnxruntime-onnxmltools": "compare_float32"},
     "classes.txt": {"boosters": "compare_float32_below", "onnxruntime-onnxmltools": "compare_float32"},

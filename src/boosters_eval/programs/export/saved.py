@@ -173,7 +173,7 @@ def read_xgboost(content: bytes) -> OpenedModel:
             "agrees with the trees up to the best one alone",
             partial(ask, model, iteration_range=end),
         )
-    if booster["name"] == "dart":
+    if "weight_drop" in booster or "weight_drop" in booster.get("model", {}):
         mistakes["drop_weights"] = ("agrees without the drop weights of dart", altered(drop_weights="ignored"))
     return OpenedModel(
         *("xgboost", model, partial(ask, model), width),
@@ -249,11 +249,11 @@ def _open_lightgbm(path: Path) -> OpenedModel:
     if count > 1:
         mistakes["last_tree"] = ("agrees without the last tree", partial(ask, model, num_iteration=count - 1))
     if "is_linear=1" in text:
-        both = {"linear_leaves": "ignored", "thresholds": "float32"}
+        bare = altered(linear_leaves="ignored", thresholds="float32")
         mistakes["linear_leaves"] = ("agrees without the linear models of the leaves", altered(linear_leaves="ignored"))
         mistakes["linear_leaves_float32"] = (
-            "agrees without the linear models of the leaves, and with thresholds that are rounded to float32",
-            altered(**both),
+            "agrees without the linear models of the leaves, with inputs and thresholds rounded to float32",
+            lambda x: bare(x.astype(np.float32).astype(np.float64)),
         )
     classes = int(dump["num_class"])
     best = model.best_iteration

@@ -168,8 +168,9 @@ def alter_xgboost(content: bytes, changes: Mapping[str, ParameterValue]) -> byte
         return content
     found = json.loads(content)
     booster = found["learner"]["gradient_booster"]
-    if changes.get("drop_weights") == "ignored" and "weight_drop" in booster:
-        booster["weight_drop"] = [1.0] * len(booster["weight_drop"])
+    for place in (booster, booster.get("model", {})):  # until XGBoost 3.3, and since
+        if changes.get("drop_weights") == "ignored" and "weight_drop" in place:
+            place["weight_drop"] = [1.0] * len(place["weight_drop"])
     if changes.get("missing_direction") == "swapped":
         for tree in booster.get("gbtree", booster)["model"]["trees"]:
             tree["default_left"] = [1 - side for side in tree["default_left"]]
