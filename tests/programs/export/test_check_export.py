@@ -261,6 +261,7 @@ def test_files_of_ones_own_are_exports(place):
     assert found.exports[0].state == "differs"
 
 
+@pytest.mark.filterwarnings("ignore")  # that dart is going out of fashion
 def test_dart_in_boosters_lacks_its_drop_weights(place):
     import xgboost as xgb
 
