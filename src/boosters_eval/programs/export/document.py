@@ -78,7 +78,7 @@ def _answer(found: ExportFindings) -> Iterator[str]:
         if one.decisions:
             yield f"{one.name} decides otherwise in {one.decisions} of {one.rows} rows: {one.diagnosis}."
         else:
-            yield f"{one.name} is off in {one.off} of {one.rows} rows, by up to {_far(one)}: {one.diagnosis}."
+            yield f"{one.name} is off in {one.off} of {one.rows} rows, {_tell_far(one)}: {one.diagnosis}."
     if len(found.failing) > 3:
         yield f"So do {join_words(one.name for one in found.failing[3:])}."
     if not found.failing:
@@ -94,6 +94,10 @@ def _answer(found: ExportFindings) -> Iterator[str]:
     partly = [one.name for one in found.exports if one.refused]
     if partly:
         yield f"{join_words(partly)} {'refuse' if len(partly) > 1 else 'refuses'} values that the model takes."
+
+
+def _tell_far(one: CheckedExport) -> str:
+    return "where one of the two gives no number" if one.largest is None else f"by up to {_far(one)}"
 
 
 def _far(one: CheckedExport) -> str:
