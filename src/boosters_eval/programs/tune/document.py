@@ -165,11 +165,11 @@ def _sections(found: TuneFindings, task: TunedTask, place: int, several: bool) -
     )
     yield Section(f"parameters{end}", f"Which parameters mattered{on}", (Listing.of(*_tell_what_matters(task)),))
     told = tuple(_tell_parameters(task))
-    headings = ("Library", "Parameter", "Explains alone", "Best trials", "Mapped")
+    columns = ("Library", "Parameter", "Explains alone", "Best trials", "Mapped")
     yield Section(
         f"shares{end}",
         f"What each parameter explains{on}",
-        (PlainTable("Parameters", headings, told, keys=2),) if told else (),
+        (PlainTable("Parameters", columns, told, keys=2),) if told else (),
         detail=True,
     )
 
@@ -203,6 +203,8 @@ def _tell_turns(task: TunedTask) -> Iterator[str]:
 
 
 def _tell_what_matters(task: TunedTask) -> Iterator[str]:
+    """A line for each library; those of which nothing can be told share one."""
+    unknown = []
     for one in _ranked(task):
         found = sorted((each for each in one.parameters if each.p <= _MATTERS), key=lambda each: -each.share)
         told = (
@@ -210,7 +212,13 @@ def _tell_what_matters(task: TunedTask) -> Iterator[str]:
             f" have {each.best[0]:g} to {each.best[1]:g}"
             for each in found
         )
-        yield f"{one.library}: {'; '.join(told) or 'none could be told apart from chance'}"
+        if found:
+            yield f"{one.library}: {'; '.join(told)}"
+        else:
+            unknown.append(one.library)
+    if unknown:
+        trials = count_of(task.libraries[0].trials, "trial")
+        yield f"{join_words(unknown)}: {trials} cannot tell the part of any parameter from chance"
 
 
 def _tell_parameters(task: TunedTask) -> Iterator[tuple[PlainCell, ...]]:
