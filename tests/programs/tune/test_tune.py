@@ -141,6 +141,14 @@ def test_the_cost_of_a_search_grows_with_its_trials(found):
         assert one.cpu_s > times[-1]
 
 
+def test_a_notebook_shows_the_answer_and_the_curves(found):
+    shown = found._repr_html_()
+    assert "Worth it" in shown
+    assert "<polyline" in found.to_html()
+    names = [figure.name for figure in found.document().figures()]
+    assert names == ["diabetes trials", "diabetes CPU time"]
+
+
 def test_what_is_fixed_is_in_every_trial_and_not_searched(found, results):
     assert "n_estimators" not in found.axes["boosters"]
     trials = [one for one in results.results if "-t" in one.config_name and one.library == "lightgbm"]

@@ -243,6 +243,7 @@ def _judge_library(search: Search, one: Tried, criteria: Criteria, failed: int) 
         for mark in result.marks
         if at and mark.parameter in searched and mark.kind != "exact"
     }
+    heard = [axis for axis in axes if marks.get(axis.name) != "unsupported"]
     return TunedLibrary(
         library=one.library,
         version=clean(one.defaults[0].library_version or ""),
@@ -254,7 +255,7 @@ def _judge_library(search: Search, one: Tried, criteria: Criteria, failed: int) 
         curve=tuple(curve),
         chosen=tuple(chosen),
         best=_describe(search, one, best, tried.choices.count(best)),
-        parameters=tuple(_explain(search, one, axes, means[1:])),
+        parameters=tuple(_explain(search, one, heard, means[1:])),
         marks=marks,
         failed=failed,
         cpu_s=None if math.isnan(one.total_cpu) else one.total_cpu,
