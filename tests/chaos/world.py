@@ -113,7 +113,7 @@ LINES = {
 }
 ALIKE = {  # what takes too long here
     **dict.fromkeys(("quick", "full", "check"), "baseline check"),
-    **dict.fromkeys(("determinism", "upgrade-check", "check-export"), "importances"),
+    **dict.fromkeys(("determinism", "upgrade-check", "check-export", "tune"), "importances"),
 }
 # What is run to make the files of a place.
 SETTING_UP = (

@@ -181,7 +181,7 @@ def test_session_that_continues_a_run_records_its_own_facts(faulty, home, monkey
     assert facts.model_copy(update={"resumed": ()}) == first
     assert [session.command for session in facts.resumed] == [("second", "--resume")]
     page = build_document(load_run("last"), "comparison").to_markdown()
-    moment = facts.resumed[0].started_at.replace("T", " ").replace("+00:00", " UTC")
+    moment = facts.resumed[0].started_at.partition(".")[0].replace("T", " ") + " UTC"
     assert f"{moment} at abcdef1 (other, with changes)" in page
     run_tiny(*configs, seeds=4, resume=True)
     assert load_run("last").metadata.facts == facts

@@ -185,8 +185,8 @@ def test_a_data_set_may_override_the_primary_metric():
 
 
 def test_an_unknown_task_gets_the_nearest_one():
-    with pytest.raises(UnknownNameError, match=r"Unknown task 'multi_class'. Did you mean 'multiclass'?"):
-        primary_metric("multi_class")
+    with pytest.raises(UnknownNameError, match=r"Unknown task 'multiclas'. Did you mean 'multiclass'?"):
+        primary_metric("multiclas")
 
 
 def test_metrics_are_not_listed_twice():

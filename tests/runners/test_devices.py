@@ -55,7 +55,7 @@ def test_device_is_written_whichever_it_is():
     assert TrainingConfig.model_validate_json(cuda.model_dump_json()) == cuda
 
 
-@pytest.mark.parametrize("given", ["gpu", "cuda:1", "CUDA", "", None, 0])
+@pytest.mark.parametrize("given", ["gpu", "cuda:1", "", None, 0])
 def test_a_device_that_does_not_exist_is_one_sentence(given):
     with pytest.raises(ConfigError, match=r"'device' parameter of TrainingConfig must be 'cpu' or 'cuda'\. Got"):
         TrainingConfig(device=given)

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from boosters_eval.core.request import Part, Repeat
-from boosters_eval.stats.best_of import SearchedTrials, compare_chosen
+from boosters_eval.stats.best_of import SearchedTrials
 from boosters_eval.stats.observations import Observation
 from boosters_eval.stats.rows import RowScores
+from boosters_eval.stats.significance import Criteria
+from boosters_eval.stats.tables import compare_sides
 
 FOLDS, COLUMNS, TRIALS = 5, 12, 10
+CRITERIA = Criteria(higher_is_better=False, test="rows", alpha=0.05)
 
 
 def fit_ridges(x, y, penalties):
@@ -44,8 +47,7 @@ def draw(seed, rows, signal):
 
 
 def compare(one, other):
-    table = compare_chosen({"one": one, "other": other}, metric="mse", higher_is_better=False)
-    return table.get("one", "other").verdict
+    return compare_sides(one, other, metric="mse", criteria=CRITERIA).verdict
 
 
 def test_noise_gives_no_gain_and_what_was_chosen_is_valued_without_a_bias():

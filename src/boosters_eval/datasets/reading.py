@@ -395,17 +395,17 @@ def _refuse_too_large(file: Path, sep: str) -> None:
     """A file of more than 2**31 cells has more bytes than that; only such a file is counted before it is read."""
     zipped = file.suffix == ".gz"
     with _opened(file) as stream:
-        columns, fields = (_count_fields(stream.readline(MAX_TEXT), sep) for _ in range(2))
+        columns, fields = (_count_fields(stream.readline(MAX_TEXT), sep) for _ in ("the names", "the first row"))
         _refuse_size(file.name, max(columns, fields))  # pandas would take each field too many for a level of an index
         if file.stat().st_size * (_MOST_ZIPPED if zipped else 1) <= checks.MAX_CELLS:
             return
-        rows = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 24), b""))
+        rows = 1 + sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 24), b""))
     _refuse_size(file.name, columns, rows)
 
 
 def _count_fields(line: bytes, sep: str) -> int:
     outside = re.sub(rb'"[^"]*("|$)', b"", line)  # of texts in quotes
-    return (len(outside.split()) if sep == r"\s+" else outside.count(sep.encode())) + 1
+    return len(outside.split()) if sep == r"\s+" else outside.count(sep.encode()) + 1
 
 
 def _refuse_size(name: str, columns: int, rows: int = 0) -> None:

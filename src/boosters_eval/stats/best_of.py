@@ -10,22 +10,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boosters_eval.stats.observations import Side
-from boosters_eval.stats.tables import compare_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from boosters_eval.core.request import Repeat
     from boosters_eval.stats.inference import FloatArray
     from boosters_eval.stats.observations import Observation
     from boosters_eval.stats.rows import RowScores
-    from boosters_eval.stats.significance import Comparison
-    from boosters_eval.stats.tables import ComparisonTable
 
 
 def find_chances(losses: Sequence[float] | FloatArray, k: int, kept: float = math.inf) -> tuple[FloatArray, float]:
@@ -80,26 +77,6 @@ class SearchedTrials:
             (repeat, _mix(every, shares, by_rows=by_rows))
             for repeat, every, shares in zip(self.repeats, self.outer, chances, strict=True)
         )
-
-
-def compare_chosen(sides: Mapping[str, Side], **how: Any) -> ComparisonTable:
-    """Compare what was chosen by rows and by splits, each pair by the wider of both intervals.
-
-    Rows show what these models say, with the luck of their training, but not that of the choice: another seed chooses
-    another trial, and splits choose each for themselves.
-    """
-    by_rows = compare_table(sides, test="rows", **how)
-    alone = {name: Side((at, one._replace(rows=None)) for at, one in side.items()) for name, side in sides.items()}
-    by_splits = compare_table(alone, test="rows", **how)
-    pairs = {names: _choose_wider(pair, by_splits.pairs[names]) for names, pair in by_rows.pairs.items()}
-    return replace(by_rows, pairs=pairs)
-
-
-def _choose_wider(pair: Comparison, other: Comparison) -> Comparison:
-    if pair.interval is None or other.interval is None:
-        return pair
-    widths = [one.interval[1] - one.interval[0] for one in (pair, other) if one.interval is not None]
-    return pair if widths[0] >= widths[1] else other
 
 
 def _mix(trials: Sequence[Observation | None], chances: FloatArray, *, by_rows: bool) -> Observation:

@@ -133,12 +133,16 @@ def test_what_is_told_is_what_the_cells_say(found, results):
         assert sum(each.splits for each in one.chosen) == 2
 
 
-def test_the_cost_of_a_search_grows_with_its_trials(found):
+def test_a_search_costs_its_inner_fits_and_the_outer_one_of_what_it_chooses(found, results):
     for one in found.tasks[0].libraries:
-        times = [at.cpu_s for at in one.curve]
-        assert all(time > 0 for time in times)
-        assert times[-1] > times[1]
-        assert one.cpu_s > times[-1]
+        mine = [result for result in results.results if result.library == one.library]
+        inner = [(r.config_name.partition("~")[0], r.repeat, r) for r in mine if "~" in r.config_name]
+        outer = {(r.config_name, r.repeat): r.cpu_time_s for r in mine if "~" not in r.config_name}
+        repeats = {at for _, at, _ in inner}
+        chosen = [min((r.metrics["rmse"], name) for name, at, r in inner if at == repeat)[1] for repeat in repeats]
+        paid = sum(r.cpu_time_s for *_, r in inner) + sum(map(outer.get, zip(chosen, repeats, strict=True)))
+        assert one.curve[-1].cpu_s == pytest.approx(paid / len(repeats))
+        assert one.cpu_s > one.curve[-1].cpu_s > 0
 
 
 def test_a_notebook_shows_the_answer_and_the_curves(found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -32,7 +33,6 @@ from boosters_eval.programs.parity.diagnosis import SINGLE, CellEvidence, Diagno
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -169,7 +169,7 @@ class _Judge:
                 found = {name: str(locate_array(arrays, digest)) for name, digest in of_rows.items()}
                 export = cell.target.name.replace(str(self.own.get(cell.target.name, "")), "", 1)
                 path = self.own.get(cell.target.name)
-                own = {} if path is None else {"export": f"{path.absolute()}{export}"}
+                own = {} if path is None else {"export": f"{path.absolute()}{export}", "root": str(Path.cwd())}
                 return {**found, **own, "model": str(request.model.absolute()), "artifacts": str(kept)}
 
             ran: Run = session.run(plan, EXPORT, locate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -106,6 +107,7 @@ class ExportWorkload(Workload):
         x, places = np.load(inputs["rows"]), np.load(inputs["places"])
         TEXTS.update(spec.texts)
         if spec.export:
+            os.chdir(inputs["root"])  # as where the command is given: a function may open files by their names
             predict = open_export(inputs["export"])
         else:
             phase("export")

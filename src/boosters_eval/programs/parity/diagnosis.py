@@ -249,8 +249,8 @@ def _fit_line(one: Prediction, other: Prediction, allowed: float) -> tuple[float
         centered = one - one.mean()
         factor = float(centered @ (other - other.mean()) / (centered @ centered))
         shift = float(other.mean() - factor * one.mean())
-    if abs(factor) > 1e-9 and _agree(factor * one + shift, other, allowed * max(1.0, abs(factor))):
-        return factor, shift
+        if abs(factor) > 1e-9 and _agree(factor * one + shift, other, allowed * max(1.0, abs(factor))):
+            return factor, shift
     return None
 
 

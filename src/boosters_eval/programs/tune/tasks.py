@@ -29,9 +29,10 @@ from boosters_eval.programs.tune.findings import (
     TunedParameter,
     TunedTask,
 )
-from boosters_eval.stats.best_of import SearchedTrials, compare_chosen
+from boosters_eval.stats.best_of import SearchedTrials
 from boosters_eval.stats.inference import holm
 from boosters_eval.stats.significance import Criteria
+from boosters_eval.stats.tables import compare_sides, compare_table
 from boosters_eval.stats.trends import explain_ranks
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.tune.space import SearchRange
     from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.stats.inference import FloatArray
-    from boosters_eval.stats.observations import Side
     from boosters_eval.stats.significance import Comparison
     from boosters_eval.stats.tables import ComparisonTable
 
@@ -176,11 +176,12 @@ def _judge(search: Search, results: ResultCollection, tried: Sequence[Tried], su
     how: Any = {
         "metric": metric,
         "higher_is_better": higher,
+        "test": "rows",
         "alpha": alpha,
         "best": best_value(metric),
     }
-    table = compare_chosen(tuned, **how, **_as_margin(margin))
-    before = compare_chosen({one.library: one.search.observe(0) for one in tried}, **how, **_as_margin(margin))
+    table = compare_table(tuned, **how, **_as_margin(margin))
+    before = compare_table({one.library: one.search.observe(0) for one in tried}, **how, **_as_margin(margin))
     contest = _contest(tried, table, metric)
     failed = Counter(error.library for error in results.errors if error.dataset_name == first.dataset_name)
     libraries = tuple(_judge_library(search, one, criteria, failed[one.library]) for one in tried)
@@ -227,7 +228,7 @@ def _judge_library(search: Search, one: Tried, criteria: Criteria, failed: int) 
     tried = one.search
     shown = {one.count, *(k for k in _SHOWN if k < one.count)}
     own, axes = tried.observe(0), search.axes[one.library]
-    compared = {k: _compare(tried.observe(k), own, one.metric, criteria) for k in shown}
+    compared = {k: compare_sides(tried.observe(k), own, metric=one.metric, criteria=criteria) for k in shown}
     gains = {k: _find_gain(pair, criteria) for k, pair in compared.items()}
     ks = range(one.count + 1)
     curve = [ExpectedBest(trials=k, score=tried.expect(k), cpu_s=one.find_cost(k), **gains.get(k, {})) for k in ks]
@@ -259,12 +260,6 @@ def _judge_library(search: Search, one: Tried, criteria: Criteria, failed: int) 
         failed=failed,
         cpu_s=None if math.isnan(one.total_cpu) else one.total_cpu,
     )
-
-
-def _compare(best: Side, own: Side, metric: str, criteria: Criteria) -> Comparison:
-    about: dict[str, Any] = {"metric": metric, "higher_is_better": criteria.higher_is_better, "alpha": criteria.alpha}
-    about |= {"rope": criteria.rope, "best": criteria.best, "margin": criteria.margin}
-    return compare_chosen({"best": best, "own": own}, **about).get("best", "own")
 
 
 def _find_gain(pair: Comparison, criteria: Criteria) -> dict[str, float | None]:
