@@ -278,7 +278,7 @@ class AnswerLine(NamedTuple):
     command: str
 
 
-_LABEL = re.compile(r"(?:Which(?:, on [^:]+)?|Worth it(?:, on [^:]+)?|How sure|But|Cost|Pin|Next): ")
+_LABEL = re.compile(r"(?:Which(?:, on [^:]+)?|By data set|Worth it(?:, on [^:]+)?|How sure|But|Cost|Pin|Next): ")
 
 
 def split_line(line: str) -> AnswerLine:

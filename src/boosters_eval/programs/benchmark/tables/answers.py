@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.tables import ComparisonTable
 
 WHICH, SURE, BUT, COST, NEXT = "Which", "How sure", "But", "Cost", "Next"  # what each line of an answer tells
+BY_DATASET = "By data set"  # of several, whose first line is about all of them together
 OUTWEIGHED = "one target outweighs the others"  # a kind of doubt
 _LISTED = 5  # names; further ones are only counted
 _LEAST_SHARE = 5e-5  # below which a share would be written as 0

@@ -186,15 +186,15 @@ def tell_in_general(ranking: RankingTable) -> str:
         return f"in general {leader}: {over}, its error is {_tell_size(pairs[near])} than that of {near}, the next"
     known = [f"It is better than {join_words(by['better'])}"] if by["better"] else []
     if by["equivalent"]:
-        known.insert(0, f"{join_words(by['equivalent'])} {tell_be(by['equivalent'])} as good")
+        known.insert(0, f"{join_words(by['equivalent'])} {tell_be(by['equivalent'])} as good as {leader}")
     if not by["inconclusive"]:
         return f"in general any of {join_words([leader, *by['equivalent']])}, {over}. {'. '.join(known[1:])}".rstrip(
             ". "
         )
     others = [pairs[name].flipped() for name in by["inconclusive"]]
     may = " or ".join(tell_ends({one.a: (one.low or 0.0, one.high or 0.0) for one in others}))
-    said = f"in general cannot say {over}: {leader} has the lowest errors, but {join_words(by['inconclusive'])} may be"
-    return ". ".join([f"{said} up to {may} in the mean", *known])
+    said = f"{leader} has the lowest mean error, but {join_words(by['inconclusive'])} may be up to {may}"
+    return ". ".join([f"cannot say in general, {over}", said, *known])
 
 
 _VERDICTS = ("better", "equivalent", "inconclusive", "worse")

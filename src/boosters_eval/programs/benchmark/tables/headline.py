@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.text import clean, count_of, format_share, group_digits, join_words, lower_initial
 from boosters_eval.programs.benchmark.records import OWN_DEFAULTS
 from boosters_eval.programs.benchmark.tables.advice import Costs, advise
-from boosters_eval.programs.benchmark.tables.answers import BUT, COST, NEXT, SURE, WHICH
+from boosters_eval.programs.benchmark.tables.answers import BUT, BY_DATASET, COST, NEXT, SURE, WHICH
 from boosters_eval.programs.benchmark.tables.general import tell_hinges, tell_in_general
 from boosters_eval.programs.benchmark.tables.profiles import MEANT, is_twin
 from boosters_eval.programs.benchmark.tables.sections import select_audits
@@ -167,7 +167,9 @@ def _answer_many(
     judged = {short[name]: found for name, found in find_all_standings(counted).items() if len(found) > 1}
     counted_up = _count(judged) if judged else "no answer: nothing is judged here"
     general = tell_in_general(rankings[0]) if len(rankings) == 1 else ""
-    yield f"{WHICH}: {general}. By data set: {counted_up}." if general else f"{WHICH}: {counted_up}."
+    if general:
+        yield f"{WHICH}: {general}."
+    yield f"{BY_DATASET if general else WHICH}: {counted_up}."
     told = [ranking for ranking in rankings if not (general and ranking.descriptive)]  # which says that much itself
     ranked = [_tell_rank(ranking, alpha, named=len(rankings) > 1) for ranking in told]
     ranked += [hinges] if general and (hinges := tell_hinges(rankings[0])) else []
