@@ -130,7 +130,7 @@ ABLATION_GROWTH_SUITE = BenchmarkSuite(
     ],
 )
 report = run_suite(ABLATION_GROWTH_SUITE).to_markdown()
-assert "boosters growth=depthwise" in report and "boosters growth=leafwise" in report, report
+assert "boosters depthwise" in report and "boosters leafwise" in report, report
 """,
     "threading": """
 from boosters_eval import TrainingConfig, create_ablation_suite, run_suite
